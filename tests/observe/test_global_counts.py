@@ -408,6 +408,24 @@ def test_an_asynchronous_copy_loads_from_global_and_stores_to_shared_memory():
     ]
 
 
+def test_a_wait_counts_what_arrived_and_what_is_still_on_its_way():
+    """Two warps send three groups of 16 bytes a lane. The first wait leaves two of them behind, the second none,
+    so that of 48 bytes a lane 16 were waited for with 32 on their way."""
+    copy = "cp.async.cg.shared.global [%rd1], [%rd2], 16; cp.async.commit_group;"
+    body = f"""
+        mov.u64 %rd1, tile;
+        mad.wide.u32 %rd1, %tid, 16, %rd1;
+        {element("x", "%tid", 16, "%rd2")}
+        {3 * copy}
+        cp.async.wait_group 2;
+        cp.async.wait_group 2;
+        cp.async.wait_all;
+    """
+    tile = ".shared .align 16 .b8 tile[1024];"
+    counts = snippet_counts(kernel(body, "x", declarations=tile), {"x": np.zeros(256, "f4")}, 1, 64)
+    assert only(at(counts, kind="copy_wait", space=""), "bytes", "behind") == (64 * 48, 64 * 16 * 32)
+
+
 def test_an_asynchronous_copy_to_a_column_of_a_tile_meets_bank_conflicts():
     """32 lanes copy neighbours to places 128 bytes apart: all in one bank."""
     body = f"""

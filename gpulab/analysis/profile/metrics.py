@@ -413,6 +413,24 @@ _TABLE: tuple[Metric, ...] = (
         ("hand_overs", "warps"),
     ),
     _sum(
+        "async_bytes",
+        "B",
+        "cp.async: bytes that threads waited for",
+        Term("bytes", "copy_wait"),
+    ),
+    _sum(
+        "async_bytes_behind",
+        "B²",
+        "cp.async: bytes that a thread waited for, times its bytes that were still on their way then",
+        Term("behind", "copy_wait"),
+    ),
+    _ratio(
+        "async_bytes_in_flight",
+        "B/thread",
+        "cp.async: bytes of a thread still on their way when it waits, averaged over the bytes waited for",
+        ("async_bytes_behind", "async_bytes"),
+    ),
+    _sum(
         "warpgroup_products",
         "warp instructions",
         "wgmma: products of matrices that warpgroups ask for, once for each of their four warps",

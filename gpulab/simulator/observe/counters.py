@@ -92,6 +92,8 @@ def classify(instruction: Instruction) -> tuple[str, str]:
         return BULK[bulk]
     if is_copy(instruction):
         return "load", "global"
+    if name == "cp" and {"wait_group", "wait_all"} & set(instruction.parts):
+        return "copy_wait", ""
     if name == "wgmma":
         return WGMMA.get(instruction.parts[1], ("other", ""))
     if name == "tcgen05":
@@ -247,6 +249,10 @@ class Counters(Observer):
         table["bytes"][index] += nbytes
         table["sectors"][index] += sectors
         table["ideal_sectors"][index] += ideal
+
+    def waited(self, index: int, arrived: Array, left: Array, chunk: Chunk) -> None:
+        self._table["bytes"][index] += int(arrived.sum())
+        self._table["behind"][index] += int((arrived * left).sum())
 
     def tensor_product(self, product: TensorProduct) -> None:
         table, index = self._table, product.index

@@ -23,6 +23,8 @@ COLUMNS = (
     "uniform",  # conditional branches: warps whose lanes all went one way
     "strong",  # loads by which a warp can wait for another (acquire, relaxed, volatile): warps
     "conflicts",  # atomics: lanes beyond the first on the same address in one warp
+    # waits for cp.async: bytes that arrived for a lane, times its bytes that were still on their way
+    "behind",
 )
 
 
@@ -30,15 +32,16 @@ COLUMNS = (
 class Counts:
     """Counts of one launch, int64.
 
-    `table[column][i]` belongs to `instructions[i]`. At the end stand once more those with generic addresses,
-    for what they did in shared and in local memory, those that reached other blocks of a cluster, and
-    ``cp.async``, for what it stored. `kinds[i]` is ``(kind, space)``. A kind is load, store, atomic, branch,
-    barrier, cluster_barrier (a wait), mbarrier, shuffle, warp_sync (what else a warp does together), special
-    (one instruction of the special function unit), matrix (a warpgroup's product, which reads shared memory
-    by itself), matrix_wait, tensor_product (``tcgen05.mma``), tensor_load and tensor_store (between registers
-    and Tensor Memory), tensor_copy (from shared memory to it), arithmetic or other, and of bulk copies
-    bulk_load, bulk_store, bulk_reduction, bulk_prefetch or bulk_exchange. A space is global, shared, cluster
-    (shared memory of other blocks), local, tensor (Tensor Memory), const, param or "".
+    `table[column][i]` belongs to `instructions[i]`. At the end stand once more those with generic
+    addresses, for what they did in shared and in local memory, those that reached other blocks of a
+    cluster, and ``cp.async``, for what it stored. `kinds[i]` is ``(kind, space)``. A kind is load, store,
+    atomic, branch, barrier, cluster_barrier (a wait), mbarrier, copy_wait (for ``cp.async``; its bytes
+    are those that arrived), shuffle, warp_sync (what else a warp does together), special (one instruction
+    of the special function unit), matrix (a warpgroup's product, which reads shared memory by itself),
+    matrix_wait, tensor_product (``tcgen05.mma``), tensor_load and tensor_store (between registers and
+    Tensor Memory), tensor_copy (from shared memory to it), arithmetic or other, and of bulk copies
+    bulk_load, bulk_store, bulk_reduction, bulk_prefetch or bulk_exchange. A space is global, shared,
+    cluster (shared memory of other blocks), local, tensor (Tensor Memory), const, param or "".
     """
 
     kernel: str

@@ -29,11 +29,30 @@ def copies_of(run: Run) -> Copies:
     return run.copies
 
 
-def _arrive(run: Run, which: Array) -> None:
-    """Carry out the copies of the group's lanes whose group number is below `which` (B, T)."""
-    copies = copies_of(run)
-    for copy in copies.pending:
-        deliver(run, [copy], run.mask() & (copy.group < which))
+def _wait(index: int, allowed: int) -> Step:
+    """Carry out the copies of the group's lanes, except the last `allowed` groups of each lane."""
+
+    def step(run: Run) -> None:
+        copies = copies_of(run)
+        before = copies.pending
+        which, waiting = copies.group - allowed, run.mask()
+        if run.on_wait:
+            _tell(run, index, [(copy, copy.lanes & waiting, copy.group < which) for copy in before])
+        for copy in before:
+            deliver(run, [copy], waiting & (copy.group < which))
+
+    return step
+
+
+def _tell(run: Run, index: int, some: list[tuple[Pending, Array, Array]]) -> None:
+    """Tell observers of a wait. `some` are copies, the lanes that wait, and those for which it is done."""
+    arrived, left = np.zeros(run.shape, np.int64), np.zeros(run.shape, np.int64)
+    for copy, lanes, done in some:
+        nbytes = 4 * len(copy.values)
+        arrived += nbytes * (lanes & done)
+        left += nbytes * (lanes & ~done)
+    for hear in run.on_wait:
+        hear(index, arrived, left, run.chunk)
 
 
 def deliver(run: Run, some: list[Pending], lanes: Array) -> None:
@@ -86,11 +105,10 @@ def copy(decoder: Decoder, op: Opcode, index: int) -> Step:
         raise decoder.unsupported(op)
     if "commit_group" in op.modifiers:
         return _commit
-    if "wait_all" in op.modifiers:
-        return lambda run: _arrive(run, copies_of(run).group + 1)
+    if "wait_all" in op.modifiers:  # those of no group, too
+        return _wait(index, -1)
     if "wait_group" in op.modifiers:
         operand = op.instruction.operands[0]
         assert isinstance(operand, Immediate)
-        allowed = int(operand.value)
-        return lambda run: _arrive(run, copies_of(run).group - allowed)
+        return _wait(index, int(operand.value))
     return _copy(decoder, op, index)

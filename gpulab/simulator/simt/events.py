@@ -168,6 +168,10 @@ class Observer:
         """Instruction `index` touched, for `lanes`, shared memory that the ``cp.async`` of instruction
         `copied` has not reached yet, or wrote what a bulk copy sent by `copied` has not read yet."""
 
+    def waited(self, index: int, arrived: np.ndarray, left: np.ndarray, chunk: Chunk) -> None:
+        """Instruction `index` waited for ``cp.async``: `arrived` bytes of each lane came, and `left` bytes
+        are still on their way, both (B, T)."""
+
     def short(self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:
         """Instruction `index` saw, for `lanes`, the end of a phase of an mbarrier, although a bulk copy that
         instruction `copied` sent to complete in it has not come: too few bytes were announced."""

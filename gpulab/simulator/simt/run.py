@@ -195,6 +195,7 @@ class Run:
         self.on_pass = listeners("passed")
         self.on_stray = listeners("stray")
         self.on_early = listeners("early")
+        self.on_wait = listeners("waited")
         self.on_product = listeners("product")
         self.on_tensor_product = listeners("tensor_product")
         self.on_tensor_done = listeners("tensor_done")
