@@ -2,7 +2,7 @@
 
 What a notebook uses, all loaded when first asked for:
 `start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, `sanitize`, `sass`, `modelled`,
-`trace`, `watch`, `appeal`, and the modules
+`trace`, `watch`, `appeal`, `tensor_map`, and the modules
 `course`, `cuda`, `cupy`, `cupyx`, `triton`, `plot`, `hardware`.
 `profile` is both: a package, and what one calls.
 """
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .checks.need import need
     from .checks.predictions import recap
     from .checks.start import start
+    from .frontends.cupy.tensor_maps import tensor_map
     from .simulator import hardware
 
 _MODULES = ("course", "cuda", "cupy", "cupyx", "hardware", "plot", "profile", "triton")
@@ -47,6 +48,7 @@ _FUNCTIONS = {
     "sass": "analysis.machine.executed",
     "show": "checks.face",
     "start": "checks.start",
+    "tensor_map": "frontends.cupy.tensor_maps",
     "trace": "analysis.tracer.trace",
     "watch": "checks.face",
 }
@@ -71,6 +73,7 @@ __all__ = [
     "sass",
     "show",
     "start",
+    "tensor_map",
     "trace",
     "triton",
     "watch",

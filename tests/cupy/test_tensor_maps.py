@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+import gpulab
 from gpulab import cupy as cp
 from gpulab import habits
 from gpulab.frontends.cupy.driver import CUDADriverError
@@ -236,3 +237,42 @@ def test_a_gpu_without_clusters_says_which_has_them() -> None:
         match=r"clusters of 2 blocks need a GPU of compute capability 9\.0 or later; the A100 .*has 8\.0",
     ):
         device.current().launch(kernel.kernel, 4, 32, x.data.ptr.to_bytes(8, "little"), cluster=2)
+
+
+# ---- gpulab.tensor_map -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
+def test_the_short_way_makes_the_map_that_the_long_one_makes(swizzle) -> None:
+    x = cp.zeros((20, 64), np.float32)
+    name = "NONE" if not swizzle else f"{swizzle}B"
+    inner = 32 if not swizzle else swizzle // 4
+    assert gpulab.tensor_map(x, (8, inner), swizzle).tobytes() == content(described(x, name))
+
+
+def test_the_short_way_goes_to_a_kernel_as_it_is() -> None:
+    x = cp.asarray(np.arange(16 * 64, dtype=np.float32).reshape(16, 64))
+    y = cp.zeros_like(x)
+    cp.RawKernel(DOUBLE, "twice")((2, 2), (64,), tuple(gpulab.tensor_map(a, (8, 32), 128) for a in (x, y)))
+    assert np.array_equal(y.get(), 2 * x.get())
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "box", "swizzle", "kind", "match"),
+    [
+        ((8, 32), np.complex64, (8, 32), 0, TypeError, "no elements of type complex64. It knows uint8"),
+        ((8, 32), np.float32, (8, 32), 16, ValueError, "The swizzle is 16 bytes, but there are 0"),
+        ((8, 30), np.float32, (8, 32), 0, CUDADriverError, "multiple of 16"),
+        ((8, 32), np.float32, (8, 3), 0, CUDADriverError, "multiple of 16"),
+        ((8, 32), np.float32, (8,), 0, CUDADriverError, "boxDim must have 2 numbers"),
+        ((8, 64), np.float32, (8, 64), 128, CUDADriverError, "128"),
+    ],
+)
+def test_a_map_that_cannot_be_is_refused_in_words(shape, dtype, box, swizzle, kind, match) -> None:
+    with pytest.raises(kind, match=match):
+        gpulab.tensor_map(cp.zeros(shape, dtype), box, swizzle)
+
+
+def test_a_map_wants_the_last_axis_without_gaps() -> None:
+    with pytest.raises(ValueError, match="side by side in memory"):
+        gpulab.tensor_map(cp.zeros((8, 64), np.float32)[:, ::2], (8, 32))

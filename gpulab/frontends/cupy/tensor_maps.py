@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.foundation.errors import shorten
+from gpulab.simulator import device as devices
 from gpulab.simulator.simt import tensor_maps
 from gpulab.simulator.simt.tensor_maps import DRIVER_TYPES, INTERLEAVES, SPANS, WrongTensorMap
 
@@ -25,6 +26,7 @@ from .driver import CUDADriverError
 
 Result = tuple[Any, Any]
 WORDS = tensor_maps.BYTES // 8
+SWIZZLES = (0, *SPANS[1:])  # bytes, by CUtensorMapSwizzle
 
 
 def _real() -> Any:
@@ -162,6 +164,57 @@ def cuTensorMapReplaceAddress(tensorMap: Any, globalAddress: Any) -> tuple[Any]:
 
 def _in_words(call: str, error: WrongTensorMap) -> BaseException:
     return shorten(CUDADriverError(f"CUDA_ERROR_INVALID_VALUE: {call}: {error}"))
+
+
+# Data types of tensor maps, by NumPy's name; their numbers are CUtensorMapDataType's.
+NUMBER_OF_TYPE = {
+    "uint8": 0, "uint16": 1, "uint32": 2, "int32": 3, "uint64": 4, "int64": 5, "float16": 6, "float32": 7,
+    "float64": 8, "bfloat16": 9,
+}  # fmt: skip
+
+
+def tensor_map(array: Any, box: Sequence[int], swizzle: int = 0) -> np.void:
+    """A tensor map of a device array, to be passed to a kernel as ``const __grid_constant__ CUtensorMap``.
+
+    `array` is CuPy's, of one to five dimensions, whose last one has no gaps. `box` is the shape of what one
+    copy moves, in elements and in the order of the array's axes. `swizzle` is 0, 32, 64 or 128: within so
+    many bytes of shared memory the pieces of 16 bytes change places. Elements outside the array are read as 0
+    and never written. The result is a NumPy scalar of 128 bytes, which CuPy's kernels take as it is.
+
+    It asks ``cuTensorMapEncodeTiled`` of ``cuda.bindings``. Raises TypeError for a type that tensor maps do
+    not have, and CUDADriverError, in words, for a rule that is broken: strides and the box's rows are
+    multiples of 16 bytes, a box has at most 256 elements along each axis, and its rows fit the swizzle.
+
+    >>> from gpulab import cupy as cp
+    >>> gpulab.tensor_map(cp.zeros((64, 48), cp.float32), (8, 32), swizzle=128).nbytes
+    128
+    """
+    encode: Any = _real().cuTensorMapEncodeTiled if devices.uses_gpu() else cuTensorMapEncodeTiled
+    if str(array.dtype) not in NUMBER_OF_TYPE:
+        known = ", ".join(NUMBER_OF_TYPE)
+        raise shorten(TypeError(f"A tensor map knows no elements of type {array.dtype}. It knows {known}."))
+    if swizzle not in SWIZZLES:
+        raise shorten(ValueError(f"The swizzle is {swizzle} bytes, but there are 0 (none), 32, 64 and 128."))
+    if array.strides[-1:] != (array.itemsize,):
+        raise shorten(ValueError("The elements of the array's last axis must lie side by side in memory."))
+    real = _real()
+    code, made = encode(
+        real.CUtensorMapDataType(NUMBER_OF_TYPE[str(array.dtype)]),
+        array.ndim,
+        array.data.ptr,
+        [real.cuuint64_t(size) for size in reversed(array.shape)],
+        [real.cuuint64_t(stride) for stride in reversed(array.strides[:-1])],
+        [real.cuuint32_t(size) for size in reversed(box)],
+        [real.cuuint32_t(1)] * array.ndim,
+        real.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+        real.CUtensorMapSwizzle(SWIZZLES.index(swizzle)),
+        real.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_NONE,
+        real.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+    )
+    if code != real.CUresult.CUDA_SUCCESS:
+        raise shorten(CUDADriverError(f"{code.name}: cuTensorMapEncodeTiled refuses the box {tuple(box)}."))
+    made_of: np.void = np.frombuffer(content(made), f"V{tensor_maps.BYTES}")[0]
+    return made_of
 
 
 class _Driver(ModuleType):
