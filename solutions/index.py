@@ -25,7 +25,7 @@ course.home()
 course.lab_map()
 
 # %% [markdown]
-# ## Three paths
+# ## Four paths
 #
 # Nobody has to do all of it. The labs of a path need only one another, or tell you what to look up.
 
@@ -37,6 +37,9 @@ course.lab_map("Kernel engineer")
 
 # %% jupyter={"source_hidden": true} tags=["committed"]
 course.lab_map("LLM systems")
+
+# %% jupyter={"source_hidden": true} tags=["committed"]
+course.lab_map("Frontier")
 
 # %% [markdown]
 # ## Where do you begin?

@@ -488,7 +488,7 @@ def barrier_without_some(came: int, threads: int, line: int) -> str:
 
 
 def right_by_luck(total: int) -> str:
-    return f"{total} of {some(total, 'size')}, but only by the luck of the order in which warps run"
+    return f"{total} of {some(total, 'size')}, but only by the luck of the order in which things happen"
 
 
 # ---------------------------------------------------------------- budgets

@@ -3,10 +3,18 @@ looks on. It looks on at the last case, too: a small one may have a single warp.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from gpulab.analysis.sanitizer import Tools
+from gpulab.analysis.sanitizer.findings import CURE
 from gpulab.simulator import device as devices
 from gpulab.simulator import simt
 from gpulab.simulator.observe import Race, Races
+from gpulab.simulator.observe.early_touches import EarlyTouches
+from gpulab.simulator.observe.proxies import Proxies
 from gpulab.simulator.observe.synchronisation import MissedBarrier, Synchronisation
+from gpulab.simulator.observe.tensor_core_hazards import TensorCoreHazards
+from gpulab.simulator.observe.warpgroup_hazards import WarpgroupHazards
 
 from . import messages, pictures
 from .compare import index_words, pair_words
@@ -18,6 +26,11 @@ from .spec import Case
 # Of the orders in which blocks and warps run. The first leaves up to 4 of them in order. In the second, the
 # first of up to 32 is never first and the last never last, so a result that relies on either goes wrong.
 SEEDS = (1, 82)
+
+# Where one of these is in a kernel, copy engines or tensor cores use memory beside the threads. What is wrong
+# between them may give the right result here every time, and now and then a wrong one on a GPU.
+ASYNCHRONOUS = frozenset({"cp", "wgmma", "tcgen05"})
+HAZARDS = (Proxies, EarlyTouches, WarpgroupHazards, TensorCoreHazards)
 
 
 def race_case(answer: Launched) -> Case:
@@ -31,14 +44,14 @@ def examine(answer: Launched) -> tuple[tuple[Detail, ...], tuple[Detail, ...]]:
     nothing."""
     case = race_case(answer)
     other, said = _other_order(answer, case)
-    race, missed = _watched(answer, case)
+    race, missed, asynchronous = _watched(answer, case)
     if race is None and (last := answer.exercise.cases[-1]).name != case.name:
         case = last
-        race, missed_there = _watched(answer, case)
+        race, missed_there, asynchronous = _watched(answer, case)
         missed = missed or missed_there
     remarks = (Detail(_missed_words(missed)), *source(missed.location)) if missed else ()
     if race is None:
-        return other, remarks
+        return other or (_hazard(answer, case) if asynchronous else ()), remarks
     drawn = Detail("", picture=lambda: pictures.raced(race))
     words = Detail(race_words(race, answer.exercise.detective))
     return (words, *((Detail(said),) if said else ()), drawn, *pictures.watch_race(race, case)), remarks
@@ -54,13 +67,22 @@ def _missed_words(missed: MissedBarrier) -> str:
     return messages.barrier_without_some(missed.came, missed.threads, line)
 
 
-def _watched(answer: Launched, case: Case) -> tuple[Race | None, MissedBarrier | None]:
-    """The first race in shared memory, whether or not it went wrong, and the first barrier that threads
-    skipped by returning."""
+class Watched(NamedTuple):
+    """The first race in shared memory, whether or not it went wrong, the first barrier that threads skipped
+    by returning, and whether copy engines or tensor cores took part."""
+
+    race: Race | None
+    missed: MissedBarrier | None
+    asynchronous: bool
+
+
+def _watched(answer: Launched, case: Case) -> Watched:
     races: list[Races] = []
+    launches: list[devices.Launch] = []
     barriers: list[Synchronisation] = []
 
     def watch_races(launch: devices.Launch) -> Races:
+        launches.append(launch)
         races.append(Races(arrays=launch.arrays, replicated=launch.kernel.replicates))
         return races[-1]
 
@@ -73,7 +95,19 @@ def _watched(answer: Launched, case: Case) -> tuple[Race | None, MissedBarrier |
         answer.run(case, device.observed(watch_races))
     race = next((race for watcher in races for race in watcher.findings), None)
     found = (finding for watcher in barriers for finding in watcher.findings)
-    return race, next((missed for missed in found if isinstance(missed, MissedBarrier)), None)
+    missed = next((missed for missed in found if isinstance(missed, MissedBarrier)), None)
+    instructions = (i for launch in launches for i in device.program(launch.kernel).instructions)
+    return Watched(race, missed, any(i.parts[0] in ASYNCHRONOUS for i in instructions))
+
+
+def _hazard(answer: Launched, case: Case) -> tuple[Detail, ...]:
+    """The first thing that is wrong between threads and copy engines or tensor cores, in words."""
+    tools = Tools(devices.current())
+    answer.run(case, tools.standing())
+    found = next((str(hazard) for tool in HAZARDS for hazard in tools.of(tool)), "")
+    if answer.exercise.detective:
+        found = "\n".join(line for line in found.splitlines() if not line.startswith(CURE))
+    return (Detail(found),) if found else ()
 
 
 def _other_order(answer: Launched, case: Case) -> tuple[tuple[Detail, ...], str]:

@@ -85,7 +85,7 @@ def test_a_sum_with_its_barriers_passes() -> None:
 def test_a_race_is_reported_with_both_lines_both_threads_and_the_cure() -> None:
     passed, text = check(without_barriers)
     assert not passed
-    assert "1 of 1 size, but only by the luck of the order in which warps run" in text
+    assert "1 of 1 size, but only by the luck of the order in which things happen" in text
     assert "Race in kernel without_barriers, shared array `s`" in text
     assert "s[t] = a[t]" in text
     assert "s[t] += s[t + stride]" in text

@@ -21,7 +21,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_paths_are_those_of_the_course() -> None:
-    section = README.partition("## Three paths\n")[2].partition("\n## ")[0]
+    section = README.partition("## Four paths\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| \*\*(.+?)\*\* \| (.+?) \| (.+?) \| (.+?) hours \|$", section, re.MULTILINE)
     paths = [(path.name, path.words, " · ".join(path.labs), f"{path.hours:g}") for path in catalogue.paths()]
     assert rows == paths

@@ -18,12 +18,14 @@ from .findings import Finding, Findings
 from .tools import Tools, lines_of
 
 ORDERS = (simt.BACKWARDS, simt.two_teams(1))  # beside lockstep: every pair meets in both orders
+# Where blocks reach each other's shared memory: some block returns before others have done all that they do.
+IN_CLUSTERS = (*ORDERS, simt.warp_serial(1))
 UNDEFINED = 0x5A5A5A5A  # what undefined results of shuffles are in a run that tells whether they matter
 FAULTS = {simt.DivergentBarrier: "barrier", simt.Endless: "endless", simt.Trap: "stopped"}  # else memory
 LOOKED = (
     "looked at: races in shared and global memory, bounds, alignment, uninitialised reads, barriers, shuffles"
 )
-SEVERAL_ORDERS = f"{LOOKED}; in lockstep and in {len(ORDERS)} orders of warps and blocks"
+SEVERAL_ORDERS = f"{LOOKED}; in lockstep and in {{count}} orders of warps and blocks"
 ONE_ORDER = f"{LOOKED}; no race, and no atomics but those that commute: every order gives the same result"
 
 
@@ -82,9 +84,11 @@ def _sanitize(run: Callable[..., Any], args: tuple[Any, ...], named: dict[str, A
         if doubtful and again(undefined=UNDEFINED):  # if it makes no difference nobody uses what they give
             found += doubtful
         looked = ONE_ORDER
-        if found or tools.order_may_matter():
-            looked = SEVERAL_ORDERS
-            difference = next((d for order in ORDERS if (d := again(schedule=order))), "")
+        reaches = tools.reaches_other_blocks()
+        if found or reaches or tools.order_may_matter():
+            orders = IN_CLUSTERS if reaches else ORDERS
+            looked = SEVERAL_ORDERS.format(count=len(orders))
+            difference = next((d for order in orders if (d := again(schedule=order))), "")
             if difference:
                 found.append(_order(tools.kernel(run), difference, bool(found), tools.ordered_atomics()))
         before.restore_result()

@@ -18,7 +18,7 @@ from gpulab.simulator.observe.tensor_core_hazards import TensorCoreHazards
 from gpulab.simulator.observe.uninitialised import Uninitialised
 from gpulab.simulator.observe.warp_results import WarpResults
 from gpulab.simulator.observe.warpgroup_hazards import WarpgroupHazards
-from gpulab.simulator.ptx import Location
+from gpulab.simulator.ptx import Instruction, Location
 from gpulab.simulator.simt.opcodes import is_volatile
 
 from .findings import Finding
@@ -117,13 +117,21 @@ class Tools:
     def order_may_matter(self) -> bool:
         """Whether a result could depend on the order although nobody races: where threads use atomics that do
         not commute, look at what others change, at a clock, or at who else runs."""
-        programs = [self.device.program(launch.kernel) for launch in self._launches]
-        instructions = [i for program in programs for i in program.instructions]
         return (
-            any(program.timed for program in programs)
-            or any(i.parts[0] in ORDERED or is_volatile(i) or bulk_kind(i) for i in instructions)
+            any(program.timed for program in self._programs())
+            or any(i.parts[0] in ORDERED or is_volatile(i) or bulk_kind(i) for i in self._instructions())
             or any(atomics.may_matter for atomics in self._atomics())
         )
+
+    def reaches_other_blocks(self) -> bool:
+        """Whether blocks of a cluster use each other's shared memory, which is gone when its block ends."""
+        return any(i.parts[0] == "mapa" for i in self._instructions())
+
+    def _programs(self) -> list[simt.Program]:
+        return [self.device.program(launch.kernel) for launch in self._launches]
+
+    def _instructions(self) -> Iterator[Instruction]:
+        return (i for program in self._programs() for i in program.instructions)
 
     def ordered_atomics(self) -> dict[Location, str]:
         """Source lines whose outcome depends on the order, with the reason."""

@@ -102,7 +102,7 @@ def labs() -> dict[str, Lab]:
 
 @cache
 def paths() -> tuple[Path, ...]:
-    """The paths, the shortest first."""
+    """The paths, in the order in which the home page shows them."""
     rows = _read("labs.toml")["paths"]
     return tuple(Path(name, row["words"], tuple(row["labs"])) for name, row in rows.items())
 

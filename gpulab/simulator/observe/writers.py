@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpulab.simulator.ptx import Instruction, Location
-from gpulab.simulator.simt import Access, Observer, Program
+from gpulab.simulator.simt import Access, Observer, Program, Transfer
 
+from .counters import bulk_kind
 from .recorder import Index, unravel
 
 NOBODY = -1
 WRITING = ("st", "atom", "red")  # opcodes
+BULK_WRITING = ("store", "reduction")  # kinds of bulk copies
 ELSEWHERE = {"shared", "shared::cta", "shared::cluster", "local", "param"}  # spaces that end with the launch
 
 
@@ -78,7 +80,7 @@ class Writers(Observer):
         self.launches.append(_Launch(program.display_name, grid, block, _stores(program)))
 
     def access(self, access: Access) -> None:
-        if access.space != "global" or not self._counts(access):
+        if access.space != "global" or not self._counts(access.instruction, access.kind):
             return
         chunk = access.chunk
         self.launches[-1].lanes = chunk.lanes_per_block
@@ -87,27 +89,42 @@ class Writers(Observer):
         lanes = np.broadcast_to(real if access.lanes is None else access.lanes & real, shape)
         address = np.broadcast_to(access.address, shape)[lanes].astype(np.int64)
         who = (chunk.blocks.astype(np.int64)[:, None] * chunk.lanes_per_block + np.arange(shape[1]))[lanes]
+        self._note(address, access.size, who, self._place(access.index, access.instruction))
+
+    def bulk(self, transfer: Transfer) -> None:
+        """A bulk copy counts as writes of the thread that sent it."""
+        if transfer.address is None or not self._counts(transfer.instruction, transfer.kind):
+            return
+        chunk = transfer.chunk
+        self.launches[-1].lanes = chunk.lanes_per_block
+        there = np.ones(transfer.address.shape, bool) if transfer.inside is None else transfer.inside
+        sender = chunk.blocks.astype(np.int64)[transfer.row] * chunk.lanes_per_block + transfer.lane
+        who = np.broadcast_to(sender[:, None], there.shape)[there]
+        place = self._place(transfer.index, transfer.instruction)
+        self._note(transfer.address[there].astype(np.int64), transfer.size, who, place)
+
+    def _note(self, address: np.ndarray, size: int, who: np.ndarray, place: int) -> None:
+        """`size` bytes from each `address` on were written by `who`, all (n,)."""
         for name, r in self.ranges.items():
             first = (address - r.address) // r.itemsize
-            last = (address - r.address + access.size - 1) // r.itemsize
+            last = (address - r.address + size - 1) // r.itemsize
             for step in range(int((last - first).max(initial=0)) + 1):
                 element = first + step
                 inside = (element >= 0) & (element <= last) & (element < r.count)
                 self._last[name][element[inside]] = who[inside]
-                self._site[name][element[inside]] = self._place(access)
+                self._site[name][element[inside]] = place
                 np.add.at(self._times[name], element[inside], 1)
 
-    def _counts(self, access: Access) -> bool:
+    def _counts(self, instruction: Instruction, kind: str) -> bool:
         if self._line is None:
-            return access.kind != "load"
-        location = access.instruction.location
-        return location is not None and location.line == self._line
+            return kind not in ("load", "prefetch")
+        return instruction.location is not None and instruction.location.line == self._line
 
-    def _place(self, access: Access) -> int:
-        key = (len(self.launches) - 1, access.index)
+    def _place(self, index: int, instruction: Instruction) -> int:
+        key = (len(self.launches) - 1, index)
         if key not in self._known:
             self._known[key] = len(self._sites)
-            self._sites.append((key[0], access.instruction))
+            self._sites.append((key[0], instruction))
         return self._known[key]
 
     def written(self, name: str) -> np.ndarray:
@@ -146,5 +163,7 @@ class Writers(Observer):
 
 def _stores(program: Program) -> bool:
     """Whether any instruction may write to global memory, executed or not."""
-    parts = (instruction.parts for instruction in program.instructions)
-    return any(p[0] in WRITING and ELSEWHERE.isdisjoint(p) for p in parts)
+    return any(
+        (i.parts[0] in WRITING and ELSEWHERE.isdisjoint(i.parts)) or bulk_kind(i) in BULK_WRITING
+        for i in program.instructions
+    )

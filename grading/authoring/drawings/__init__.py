@@ -17,7 +17,7 @@ from grading.core.course import Course
 
 from .drawing import Drawing
 
-MODULES = ("first_steps", "kernels", "languages", "attention", "many_gpus", "serving")
+MODULES = ("first_steps", "kernels", "languages", "attention", "many_gpus", "serving", "pipelines")
 
 
 def drawings() -> Iterator[Drawing]:

@@ -1,7 +1,7 @@
 # how: one launch for all steps, with barriers that hold within a block: neighbours in other blocks are read too early
 # exercise: basics.diffuse
 # earns: 0
-# says: but only by the luck of the order in which warps run
+# says: but only by the luck of the order in which things happen
 @cuda.jit
 def march(rod, here, there, steps):
     me = cuda.grid(1)

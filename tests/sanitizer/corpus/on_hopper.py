@@ -108,6 +108,7 @@ PAIRS = [
         "a_neighbour_is_read_before_the_cluster_meets", "race", _of_two, "cluster.sync() (barrier.cluster)", 2
     ),
     _pair("a_neighbour_has_left", "memory", _of_two, "its shared memory is gone", 2),
+    _pair("neighbours_leave_when_they_have_read", "memory", _of_two, "its shared memory is gone", 2),
     _pair("a_rank_is_too_large", "memory", _of_two, "block 2 of its cluster, which has 2 blocks", 2),
     _warpgroup("a_sum_is_read_before_its_product_is_there", "barrier", "touches its accumulator too early"),
     _warpgroup("a_wait_leaves_one_product_too_many", "barrier", "touches its accumulator too early"),

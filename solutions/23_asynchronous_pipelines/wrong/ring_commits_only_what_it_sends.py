@@ -1,0 +1,31 @@
+# exercise: async.ring  fails: right  says: first wrong
+from gpulab import cupy as cp
+
+ring = cp.RawKernel(
+    r"""
+#include <cuda_pipeline.h>
+
+extern "C" __global__ void ring(const float4* x, float4* out, int tiles) {
+    __shared__ float4 slot[4][128];
+    int t = threadIdx.x;
+    x += blockIdx.x * tiles * 128;
+    out += blockIdx.x * tiles * 128;
+    for (int k = 0; k < 3; k++) {
+        if (k < tiles) __pipeline_memcpy_async(&slot[k][t], &x[k * 128 + t], 16);
+        __pipeline_commit();
+    }
+    for (int k = 0; k < tiles; k++) {
+        __pipeline_wait_prior(2);
+        __syncthreads();
+        int next = k + 3;
+        if (next < tiles) {
+            __pipeline_memcpy_async(&slot[next % 4][t], &x[next * 128 + t], 16);
+            __pipeline_commit();
+        }
+        float4 v = slot[k % 4][127 - t];
+        out[k * 128 + t] = make_float4(v.w, v.z, v.y, v.x);
+    }
+}
+""",
+    "ring",
+)

@@ -1,0 +1,51 @@
+# exercise: async.share  fails: right  says: The cluster does not meet in between
+from gpulab import cupy as cp
+
+HEAD = r"""
+#include <cuda/ptx>
+namespace ptx = cuda::ptx;
+struct alignas(64) CUtensorMap { unsigned long long opaque[16]; };   // section 7 needs it
+
+__device__ void expect(unsigned long long* full, unsigned bytes) {
+    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full, bytes);
+}
+__device__ void wait(unsigned long long* bar, int parity) {
+    while (!ptx::mbarrier_try_wait_parity(bar, parity)) {}
+}
+"""
+
+share = cp.RawKernel(
+    HEAD
+    + r"""
+__device__ void meet() {                  // all threads of the cluster
+    __syncthreads();
+}
+
+extern "C" __global__ void __cluster_dims__(4, 1, 1) share(const float* a, const float* v, float* out, int n) {
+    __shared__ alignas(128) float of_a[256], of_v[256];
+    __shared__ unsigned long long full;
+    int t = threadIdx.x;
+    a += blockIdx.x * n;
+    out += blockIdx.x * n;
+    if (t == 0) {
+        ptx::mbarrier_init(&full, 1);
+        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    }
+    meet();
+    for (int k = 0; k < n / 256; k++) {
+        if (t == 0) {
+            expect(&full, sizeof of_a + sizeof of_v);
+            ptx::cp_async_bulk(
+                ptx::space_cluster, ptx::space_global, of_a, a + k * 256, sizeof of_a, &full);
+            if (ptx::get_sreg_cluster_ctarank() == 0)
+                ptx::cp_async_bulk(
+                    ptx::space_cluster, ptx::space_global, of_v, v + k * 256, sizeof of_v, &full, (1 << 4) - 1);
+        }
+        wait(&full, k & 1);
+        out[k * 256 + t] = of_a[t] * of_v[t];
+        meet();
+    }
+}
+""",
+    "share",
+)
