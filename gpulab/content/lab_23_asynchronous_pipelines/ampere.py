@@ -7,7 +7,7 @@
 | | | | barriers | 2 a tile | 1 a tile | |
 | | | | shared memory | – | 4 tiles | |
 | | | | bytes | – | 8·n | |
-| async.handshake | kernel, 2 warps, 2 slots | mbarriers | barriers | 2 a tile | 1 in all | 4 |
+| async.handshake | kernel, 2 warps, 2 slots | mbarriers | barriers | 2 a tile and 1 | 1 | 4 |
 | | | | bytes | – | 8·n | |
 | async.parity | kernel, mended | phases, parity | – | – | – | 3 |
 
@@ -199,7 +199,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 partial(_barriers, 2, 0, 1),
                 1.5,
                 "block barriers",
-                naive=partial(_barriers, 2, 2, 0),
+                naive=partial(_barriers, 2, 2, 1),
                 why="one for each of 2 warps: the mbarriers are initialised",
                 advice="In the loop a warp waits for the other one at an mbarrier, not at `__syncthreads()`.",
                 case=EVERY,

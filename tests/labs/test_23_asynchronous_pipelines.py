@@ -1,0 +1,101 @@
+"""Lab 23: naive kernels cost what the tables derive, and texts say what the notebook's own cells print."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpulab
+from gpulab import cupy as cp
+from gpulab import hardware
+from gpulab.checks import find
+from gpulab.checks.run import reference_device
+from gpulab.content.lab_23_asynchronous_pipelines.ampere import behind, depth_questions, tiled
+from gpulab.content.lab_23_asynchronous_pipelines.references.ampere import depth
+from gpulab.simulator import simt
+from grading.authoring.prove import wrong_file
+from tests.labs import notebooks
+
+LAB = "23_asynchronous_pipelines"
+WRONG = notebooks.wrong_files(LAB)
+
+
+@pytest.mark.parametrize(
+    "stem, label",
+    [
+        ("ring_waits_for_all", "bytes in flight"),
+        ("ring_meets_twice", "block barriers"),
+        ("handshake_with_block_barriers", "block barriers"),
+        ("tile_without_a_swizzle", "bank conflicts"),
+        ("share_copies_v_in_every_block", "bytes copied in"),
+    ],
+)
+def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it(stem: str, label: str) -> None:
+    path = next(path for path in WRONG if path.stem == stem)
+    exercise = wrong_file(path).exercise
+    answer = notebooks.wrong_answer(path)[notebooks.checks(LAB)[exercise][0]]
+    verdict = gpulab.check(exercise, answer)
+    part = next(part for part in verdict.parts if part.label == label)
+    assert part.measured == part.naive
+    assert part.points == 0
+
+
+def test_sixteen_tiles_in_four_slots_leave_29_bytes_behind_a_wait() -> None:
+    assert behind(tiled(4, 16).sizes) == 29
+    assert "16 tiles and S = 4 that is 29/16 tiles or 29 bytes" in " ".join(
+        str(__import__(behind.__module__, fromlist=["_"]).__doc__).split()
+    )
+
+
+@pytest.mark.parametrize("kind", ["small", "large", "whole"])
+def test_the_questions_about_slots_are_what_their_case_says(kind: str) -> None:
+    case = next(case for case in find("async.depth").cases if case.name == f"{kind} tiles")
+    for seed in range(20):
+        for question in depth_questions(case.sizes, np.random.default_rng(seed)):
+            bandwidth, latency, sms, blocks, tile = question
+            assert tile % 16 == 0
+            whole = bandwidth * latency % (sms * blocks * tile) == 0
+            assert whole if kind == "whole" else True
+            assert (depth(*question) == 2) if kind == "large" else depth(*question) >= 2
+
+
+def test_an_a100_needs_the_bytes_in_flight_that_the_text_works_out() -> None:
+    gpu = hardware.find("A100")
+    assert gpu.dram_latency is not None
+    nanoseconds = 1e9 * float(gpu.dram_latency) / float(gpu.boost_clock)
+    assert (round(float(gpu.dram_bandwidth) / 1e9), round(nanoseconds), int(gpu.sms)) == (2039, 391, 108)
+    assert 2039 * 391 == 797_249 and round(797_249 / 108) == 7_382
+    assert find("async.ring") and 2 * 4096 >= 7_382  # two blocks of two tiles of 2 KiB, as section 2 says
+
+
+def test_the_colleagues_kernel_is_right_with_three_tiles_and_stops_with_four() -> None:
+    names = {"np": np, "gpulab": gpulab, "cp": cp}
+    exec(notebooks.cell_with(LAB, "COLLEAGUE = "), names)
+    for tiles in (1, 2, 3):
+        assert names["right"](names["running"], tiles)
+    with pytest.raises(simt.SimulationError, match="32 of 32 arrivals"):
+        names["right"](names["running"], 4)
+
+
+def test_a_fresh_mbarrier_answers_as_the_text_says() -> None:
+    names = {"np": np, "gpulab": gpulab, "cp": cp}
+    exec(notebooks.cell_with(LAB, "ASK = "), names)
+    assert names["over"].get().tolist() == [[False, True], [True, False], [False, True]]
+
+
+def test_the_open_tasks_print_what_their_tables_say() -> None:
+    answers = notebooks.answers(LAB)
+    cells = [c.source for c in notebooks.cells(LAB, "code") if "def merit(" in c.source]
+    for source, exercise, printed in zip(cells, ("ring", "bulk"), ("0.49", "271"), strict=True):
+        names = {"np": np, "gpulab": gpulab, "cp": cp, exercise: answers[exercise]}
+        with reference_device(find(f"async.{exercise}").gpu):
+            exec(source, names)
+            assert names["merit"](answers[exercise]) == printed
+
+
+def test_the_border_arrives_as_zeros() -> None:
+    names = {"np": np, "gpulab": gpulab, "cp": cp, "HEAD": notebooks.answers(LAB)["HEAD"]}
+    with reference_device("H100"):
+        exec(notebooks.cell_with(LAB, "CORNER = "), names)
+    found = names["found"].get()
+    assert not found[0].any() and not found[:, :2].any() and (found[1:, 2:] == 1).all()
