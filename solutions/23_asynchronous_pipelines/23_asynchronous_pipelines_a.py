@@ -107,6 +107,17 @@ def depth(bandwidth, latency, sms, blocks, tile):
 gpulab.check("async.depth", depth)
 
 # %% [markdown]
+# **See.** What your function says of an A100 with two blocks on each SM. The smaller the tile, the more of them have to
+# be on their way.
+
+# %%
+gpulab.need(depth)
+gpulab.plot.bars(
+    {f"tiles of {kib} KiB": depth(2039, 391, 108, 2, 1024 * kib) for kib in (1, 2, 4, 8)},
+    "slots of each block",
+)
+
+# %% [markdown]
 # ## 2 · A ring of slots
 #
 # An ordinary load brings its data into a register, and a second instruction stores it to shared memory. Between the
@@ -228,12 +239,21 @@ gpulab.check("async.ring", ring)
 
 # %%
 gpulab.need(ring)
+in_flight = {}
 for kernel in (turn, ring):
     report = gpulab.profile(kernel, (4,), (128,), (x, out, cp.int32(16)))
+    in_flight[kernel.name] = report["async_bytes_in_flight"]
     print(
         f"{kernel.name:5} {report['global_bytes']:7,} B   in flight {report['async_bytes_in_flight']:4.0f} B a thread"
         f"   {report['barriers_per_warp']:2.0f} barriers a warp   {report['shared_bytes']:5,} B shared"
     )
+gpulab.plot.bars(in_flight, "bytes in flight of a thread when it waits", budget=29, more_is_better=True)
+
+# %% [markdown]
+# A tile is read backwards. Do its loads from shared memory meet in the same banks?
+
+# %%
+gpulab.show("async.ring", ring, view="banks")
 
 # %% [markdown]
 # **Why.** In a long loop each of the 128 threads has 2 · 16 bytes behind it when it waits, which is 4 KiB a block.

@@ -311,6 +311,7 @@ for name, kernel, swizzle in (("without", plain, 0), ("with", transposing, 128))
     print(
         f"{name:7} swizzle: right {right}, {report['shared_load_wavefronts']:5,} wavefronts for shared loads"
     )
+    gpulab.show(report, view="banks")
 
 # %% [markdown]
 # **Why.** A warp's request for 512 bytes takes four wavefronts at least, 8 lanes at a time. Rows r to r + 7 have their
@@ -425,6 +426,13 @@ def blur(a, out):
 
 # %% nbgrader={"grade": true, "grade_id": "edge-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("async.edge", blur)
+
+# %% [markdown]
+# **See.** Which thread wrote what. One thread of each block has written all of its tile, because it sent the copy.
+
+# %%
+gpulab.need(blur)
+gpulab.show("async.edge", blur, view="threads")
 
 # %% [markdown]
 # **Why.** There is no comparison with the size of the image in the kernel, and no thread idles at its edge. The engine
@@ -581,6 +589,18 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) share(const float* a, const
 
 # %% nbgrader={"grade": true, "grade_id": "share-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("async.share", share)
+
+# %% [markdown]
+# **See.** What is copied in for 8 rows of 1,024 floats, beside what four copies of v would be.
+
+# %%
+gpulab.need(share)
+a, v = cp.asarray(np.ones((8, 1024), np.float32)), cp.asarray(np.ones(1024, np.float32))
+report = gpulab.profile(share, (8,), (256,), (a, v, cp.empty_like(a), cp.int32(1024)))
+alone = a.nbytes + 8 * v.nbytes
+gpulab.plot.bars(
+    {"v for every row": alone, "v once for four rows": report["bulk_load_bytes"]}, "bytes copied in"
+)
 
 # %% [markdown]
 # **Why.** Matrix products gain most from this. Blocks in one row of the output need the same tiles of A, those in one
