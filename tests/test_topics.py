@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # How many topics each theme has, numbered from 1 without gaps. A new topic is counted here too.
 THEMES = {
     **{1: 16, 2: 13, 3: 14, 4: 13, 5: 14, 6: 11, 7: 8, 8: 13, 9: 9, 10: 11, 11: 7, 12: 9},
-    **{13: 14, 14: 10, 15: 9, 16: 8, 17: 10, 18: 10, 19: 4, 20: 8, 21: 7, 22: 10, 23: 10, 24: 8, 25: 5},
+    **{13: 14, 14: 10, 15: 9, 16: 8, 17: 10, 18: 10, 19: 4, 20: 8, 21: 7, 22: 10, 23: 10, 24: 8, 25: 10},
 }
 
 

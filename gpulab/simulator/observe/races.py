@@ -107,7 +107,7 @@ class Races(Observer):
         shadow.take_put_off()
 
     def warp_sync(self, index: int, lanes: Array | None, masks: Array | None, chunk: Chunk) -> None:
-        if self._program.instructions[index].parts[0] not in ("bar", "barrier"):
+        if self._program.instructions[index].parts[0] not in ("bar", "barrier", "wgmma"):
             return  # shuffles and votes exchange registers; they do not order memory
         self._catch_up(chunk)
         group = self._groups.of(lanes, chunk.blocks)

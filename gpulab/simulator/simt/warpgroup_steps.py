@@ -88,6 +88,8 @@ def _wait(decoder: Decoder, op: Opcode, index: int) -> Step:
                 product.finish(ready)
                 product.waiting = product.waiting & ~ready
         products.pending = [product for product in products.pending if product.waiting.any()]
+        for hear in run.on_warp_sync:  # all lanes of a warp know from here on that its products are made
+            hear(index, run.lanes, None, run.chunk)
 
     return step
 

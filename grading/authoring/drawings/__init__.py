@@ -17,7 +17,16 @@ from grading.core.course import Course
 
 from .drawing import Drawing
 
-MODULES = ("first_steps", "kernels", "languages", "attention", "many_gpus", "serving", "pipelines")
+MODULES = (
+    "first_steps",
+    "kernels",
+    "languages",
+    "attention",
+    "many_gpus",
+    "serving",
+    "pipelines",
+    "tensor_cores",
+)
 
 
 def drawings() -> Iterator[Drawing]:

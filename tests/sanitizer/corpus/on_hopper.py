@@ -132,6 +132,7 @@ PAIRS = [
     _warpgroup("products_of_one_shape_need_no_fence_between_them", ""),
     _warpgroup("those_who_read_fence_what_others_wrote", ""),
     _warpgroup("the_older_of_two_products_is_used", ""),
+    _warpgroup("a_lane_gives_back_what_its_warp_has_multiplied", ""),
     _warpgroup("another_stage_is_filled_during_a_product", ""),
     _pair("one_thread_waits_and_the_block_meets", "", _x),
     _pair("the_sender_fences_after_all_have_met", "", _x),

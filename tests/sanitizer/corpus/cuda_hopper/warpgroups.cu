@@ -305,6 +305,35 @@ extern "C" __global__ void the_older_of_two_products_is_used(const __half* x, fl
     y[threadIdx.x] += e[0];
 }
 
+// One lane of each warp gives the stage back: the wait is the whole warp's.
+extern "C" __global__ void a_lane_gives_back_what_its_warp_has_multiplied(const __half* x, float* y)
+{
+    __shared__ alignas(128) __half a[1024], b[128];
+    __shared__ unsigned long long empty;
+    float d[4] = {};
+    if (threadIdx.x == 0)
+        asm volatile("mbarrier.init.shared.b64 [%0], 4;" ::"l"(__cvta_generic_to_shared(&empty)) : "memory");
+    for (int i = threadIdx.x; i < 1024; i += 128)
+        a[i] = x[i];
+    b[threadIdx.x] = x[threadIdx.x];
+    WRITTEN;
+    __syncthreads();
+    FENCE;
+    MULTIPLY(d, a, b);
+    COMMIT;
+    WAIT(0);
+    if (threadIdx.x % 32 == 0)
+        asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"l"(__cvta_generic_to_shared(&empty)) : "memory");
+    if (threadIdx.x == 0) {
+        asm volatile(
+            "{ .reg .pred p; W: mbarrier.try_wait.parity.shared.b64 p, [%0], 0; @!p bra W; }"
+            ::"l"(__cvta_generic_to_shared(&empty)) : "memory");
+        for (int i = 0; i < 128; i++)
+            b[i] = x[i];
+    }
+    store(y, d);
+}
+
 extern "C" __global__ void another_stage_is_filled_during_a_product(const __half* x, float* y)
 {
     __shared__ alignas(128) __half a[1024], b[2][128];

@@ -1,0 +1,301 @@
+"""Lab 24, part A: what its five exercises ask, all kernels on the H100.
+
+| exercise | asks for | teaches | counted | naive | good | points |
+|---|---|---|---|---|---|---|
+| tensor.describe | describe(…) → 64 bits | matrix descriptors | answers | – | – | 3 |
+| tensor.tile | host code, 128 threads | wgmma, one tile | copies | – | 2 a step | 5 |
+| | | | loads by threads | – | 0 | |
+| | | | products | – | 1 for 16 of k | |
+| tensor.overlap | host code, 160 threads | wgmma in flight | barriers | 1 a step | 1 | 5 |
+| | | | copies | – | 2 a step | |
+| | | | loads by threads | – | 0 | |
+| tensor.promote | host code, FP8 | sums in float32 | operations | k/32 sums | k/128 sums | 5 |
+| | | | products | – | 1 for 32 of k | |
+| tensor.fence | kernel, corrected | the async proxy | – | – | – | 3 |
+
+Derivations:
+
+**tile**, **overlap**: a block makes 64 × 64 of C. A step is 64 of k: two copies, A's tile and B's, of 8 KiB
+each. A product is m64n64k16, so four a step; each of the four warps counts it. Threads load nothing: the
+copy engine fills shared memory and the tensor cores read it.
+
+**promote**: with e4m3 a product is m64n64k32. Hopper keeps 13 fraction bits below the largest term when it
+adds (measured bit for bit by MMA-Sim), so a sum that has grown to S loses up to S · 2⁻¹³ with every
+product. For k = 2,048 and numbers from 0.5 to 1.9 the relative error is 3.7 % if everything is summed in
+the tensor cores, and 0.023 % if sums of 128 are added in float32. That takes one addition for 128 of k and
+element: m · n · k / 128 operations beside the 2 · m · n · k of the products; after every product it would
+be m · n · k / 32.
+
+**fence**: the tile is right in the simulator's memory when the tensor cores read it, so only the sanitizer
+sees the missing fence. On a GPU the result is wrong now and then.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace
+from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Shape, Sizes
+
+LAB = "24"
+GPU = "H100"
+TILE = 64  # rows and columns of C that a block makes, and halves of k in a step
+FP8_STEP = 128  # e4m3 of k in a step: rows of 128 bytes
+SPANS = (0, 32, 64, 128)
+
+
+def count(sizes: Sizes, name: str) -> int:
+    return int(sizes[name])
+
+
+def shape(m: int, n: int, k: int) -> Case:
+    return Case(f"{m} × {n} × {k}", {"m": m, "n": n, "k": k})
+
+
+def halves(sizes: Sizes) -> tuple[Array, ...]:
+    m, n, k = (count(sizes, name) for name in "mnk")
+    return (
+        Array("a", (m, k), "float16"),
+        Array("b", (n, k), "float16"),
+        Array("c", (m, n), role="out"),
+    )
+
+
+def eights(sizes: Sizes) -> tuple[Array, ...]:
+    """Codes of e4m3 from 0.5 to 1.875: all positive, so that sums grow."""
+    m, n, k = (count(sizes, name) for name in "mnk")
+    return (
+        Array("a", (m, k), "uint8", fill="integers:48:64"),
+        Array("b", (n, k), "uint8", fill="integers:48:64"),
+        Array("c", (m, n), role="out"),
+    )
+
+
+def rows_of_floats(sizes: Sizes) -> tuple[Array, ...]:
+    m = count(sizes, "m")
+    return (
+        Array("a", (m, TILE)),
+        Array("b", (TILE, TILE), "float16"),
+        Array("c", (m, TILE), role="out"),
+    )
+
+
+def blocks(sizes: Sizes) -> int:
+    return count(sizes, "m") * count(sizes, "n") // TILE**2
+
+
+def copies(step: int, sizes: Sizes) -> int:
+    """One of A and one of B in each step of `step` elements of k."""
+    return 2 * blocks(sizes) * count(sizes, "k") // step
+
+
+def products(k: int, sizes: Sizes) -> int:
+    """Products of `k` elements along k, once for each of four warps."""
+    return 4 * blocks(sizes) * count(sizes, "k") // k
+
+
+def promoted(every: int, sizes: Sizes) -> int:
+    """Operations of the products, and an addition of each element of C after `every` elements of k."""
+    m, n, k = (count(sizes, name) for name in "mnk")
+    return 2 * m * n * k + m * n * (k // every)
+
+
+def descriptor_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
+    span = count(sizes, "swizzle")
+    start, leading, stride = (16 * generator.integers(1, (8192, 512, 512), (6, 3))).T
+    if span:
+        start = start // 1024 * 1024
+    return [(int(s), int(l), int(t), span) for s, l, t in zip(start, leading, stride, strict=True)]
+
+
+def _by_threads(points: float, metric: str, label: str) -> Budget:
+    return Budget(
+        metric,
+        0,
+        points,
+        label,
+        why="the copy engine brings tiles, the tensor cores read them",
+        advice="Which line loads thread by thread? The tensor cores read shared memory by themselves.",
+        case=EVERY,
+    )
+
+
+def _copies(points: float, step: int) -> Budget:
+    return Budget(
+        "bulk_load_requests",
+        partial(copies, step),
+        points,
+        "copies",
+        why="one of A and one of B a step",
+        advice="That is {times} × as many. How many threads send a copy?",
+        case=EVERY,
+    )
+
+
+def _products(points: float, k: int) -> Budget:
+    return Budget(
+        "warpgroup_products",
+        partial(products, k),
+        points,
+        "products",
+        why=f"one for {k} of k, counted by each of 4 warps",
+        advice="That is {times} × as many. Does a step multiply the same part of its tiles twice?",
+        case=EVERY,
+    )
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        name="tensor.describe",
+        lab=LAB,
+        correct_points=3,
+        evidence=AnsweredCases(questions=descriptor_questions),
+        cases=tuple(Case(f"swizzle {span}", {"swizzle": span}) for span in SPANS),
+        hints=(
+            "Every field of bytes is counted in units of 16: divide first, then shift it to its place.",
+            "Start at bit 0, leading at bit 16, stride at bit 32, each 14 bits wide; the swizzle at bit 62.",
+            "The codes of the swizzles are 0 for none, 1 for 128 bytes, 2 for 64 and 3 for 32.",
+        ),
+        section="1 · An operand is an address and two steps",
+    ),
+    Exercise(
+        name="tensor.tile",
+        lab=LAB,
+        gpu=GPU,
+        correct_points=2.5,
+        evidence=LaunchTrace(arguments=halves, face="cupy"),
+        cases=tuple(shape(*each) for each in ((64, 64, 128), (64, 64, 64), (128, 64, 192), (128, 128, 256))),
+        rtol=1e-3,
+        atol=2e-2,
+        budgets=(
+            _copies(0.5, TILE),
+            _by_threads(1, "shared_load_requests", "loads from shared memory"),
+            _by_threads(0.5, "global_load_requests", "loads from global memory"),
+            _products(0.5, 16),
+        ),
+        hints=(
+            "In each step: thread 0 expects 16 KiB and sends two copies; all wait; then `begin_products()`,"
+            " four `multiply`, `end_products()`, `wait_products<0>()`.",
+            "16 halves are 32 bytes, which is 2 in the units of a descriptor: the i-th product of a step "
+            "takes `descriptor(tile) + 2 * i` of both operands.",
+            "The very first product must not add to the registers, which hold anything: `adds` is false for"
+            " it. And all threads meet before the tile is copied over.",
+        ),
+        section="2 · A warpgroup multiplies",
+    ),
+    Exercise(
+        name="tensor.overlap",
+        lab=LAB,
+        gpu=GPU,
+        correct_points=2.5,
+        evidence=LaunchTrace(arguments=halves, face="cupy"),
+        cases=tuple(shape(*each) for each in ((64, 64, 320), (64, 64, 64), (128, 64, 512), (128, 128, 256))),
+        rtol=1e-3,
+        atol=2e-2,
+        budgets=(
+            Budget(
+                "barriers",
+                lambda sizes: 5 * blocks(sizes),
+                1.5,
+                "block barriers",
+                naive=lambda sizes: 5 * blocks(sizes) * (1 + count(sizes, "k") // TILE),
+                why="one for each of 5 warps: the mbarriers are initialised",
+                advice="The producer waits at `empty`, the warpgroup at `full`. Nobody needs all five warps.",
+                case=EVERY,
+            ),
+            _copies(0.5, TILE),
+            _by_threads(0.5, "shared_load_requests", "loads from shared memory"),
+        ),
+        hints=(
+            "The producer is `roles` of lab 23, with two copies a slot instead of one.",
+            "`wait_products<1>()` leaves the products of this step in flight. So the slot that is free "
+            "behind it is that of the step before.",
+            "Each of the four warps arrives at `empty` of the step before, by one lane. After the loop, "
+            "wait for the last products with `wait_products<0>()` before the sums are stored.",
+        ),
+        section="3 · Copy the next tile while this one is multiplied",
+    ),
+    Exercise(
+        name="tensor.promote",
+        lab=LAB,
+        gpu=GPU,
+        correct_points=3,
+        evidence=LaunchTrace(arguments=eights, face="cupy"),
+        cases=tuple(shape(*each) for each in ((64, 64, 1024), (64, 64, 128), (128, 64, 2048))),
+        rtol=2e-3,
+        budgets=(
+            Budget(
+                "flops",
+                partial(promoted, 128),
+                1.5,
+                "operations",
+                naive=partial(promoted, 32),
+                why="the products, and one addition for 128 of k",
+                advice="How often does each thread add to its own sums? Once for 128 of k is enough.",
+                case=EVERY,
+            ),
+            _products(0.5, 32),
+        ),
+        hints=(
+            "Let the tensor cores begin anew in every step: `adds` is false for a step's first product.",
+            "After `wait_products<0>()` the registers `d` hold the sum over this step's 128 of k. Add each "
+            "to a second array of 32 floats.",
+            "The second array begins at zero and is what you store at the end.",
+        ),
+        section="4 · Sums of eight-bit numbers",
+    ),
+    Exercise(
+        name="tensor.fence",
+        lab=LAB,
+        gpu=GPU,
+        correct_points=3,
+        evidence=LaunchTrace(
+            arguments=rows_of_floats,
+            shape=lambda sizes: Shape((count(sizes, "m") // TILE,), (128,)),
+            face="cupy",
+        ),
+        cases=tuple(Case(f"{m} rows", {"m": m}) for m in (64, 128, 256)),
+        rtol=5e-3,
+        atol=5e-2,
+        hints=(
+            "Who writes the tile of A, and who reads it?",
+            "Threads and tensor cores come to shared memory by different ways. What makes the writes of the"
+            " one visible to the other?",
+            "Every thread that wrote calls `ptx::fence_proxy_async(ptx::space_shared)` before the barrier.",
+        ),
+        section="Detective · Right on every run",
+        detective=True,
+    ),
+)
+
+
+_prediction = partial(prediction, "", LAB)
+
+PREDICTIONS: tuple[Prediction, ...] = (
+    _prediction(
+        "tensor.bytes",
+        "Bytes of shared memory that the tensor cores read for a product of m64n64k16 in float16",
+        "bytes",
+        4096,
+        "64 · 16 elements of A and as many of B, of 2 bytes each.",
+    ),
+    _prediction(
+        "tensor.registers",
+        "Sums that each of 128 threads holds of a tile of 64 × 64",
+        "registers",
+        32,
+        "64 · 64 / 128 = 32, of 32 bits each.",
+    ),
+    _prediction(
+        "tensor.lost",
+        "Largest part of a sum, in percent, that 64 additions can lose if each loses up to 2⁻¹³ of it",
+        "%",
+        0.78,
+        "64 / 8,192 = 0.78 %.",
+        0.02,
+    ),
+)
