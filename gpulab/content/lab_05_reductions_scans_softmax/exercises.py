@@ -7,6 +7,7 @@
 | | | | warp operations/warp | 31 | 5 | 5 |
 | total | total(a, out), 8 × 256 threads | grid-stride, tree, atomic | load sectors | n | n/8 | n/8 |
 | | | | global atomics | n | 8 | 8 |
+| | | | loaded by the busiest block | 4·n | n/2 | n/2 + 1,024 |
 | | | | hand-overs of the busiest block | 73 | 9 | 9 |
 | kahan | kahan(a, sums), float64 | the lost digits, carried on | right to 3.4e-16 | – | – | – |
 | | | | loaded bytes/element | – | 8 | 8 |
@@ -19,6 +20,7 @@
 | | | | loaded by the busiest block | 4·n | 1,024 + n/64 | 4,096 + n/32 |
 | histogram | histogram(values, counts) | private bins, a copy per lane | loaded bytes/element | – | 4 | 4 |
 | | | | global atomics | n | 512 | 512 |
+| | | | loaded by the busiest block | 4·n | n/2 | n/2 + 1,024 |
 | | | | shared atomic passes | – | n/32 | n/32 + 64 |
 | | | | shared wavefronts | – | 1,024 + n/32 | 1,344 + n/32 |
 | logsumexp | logsumexp(x, out) | running maximum and sum, merging | load sectors | n/4 | n/8 | n/8 |
@@ -41,7 +43,8 @@ each can at most double how many values a lane knows of. Handing all of them to 
 the 8 warps of a block must hand over once, and one barrier does it: 8. A tree in shared memory over 256
 values has one before it and one in each of 8 rounds: 72. Hand-overs are barriers and atomics, because a warp
 can wait for others by an atomic as well; the block's own addition to `out` is one more. The busiest block
-counts, because blocks that do nothing would lower a mean.
+counts, because blocks that do nothing would lower a mean. Nor may one block do the work of all: an eighth of n
+elements is n/2 bytes, and the last turn of 256 threads is 1,024 more.
 
 **kahan**: for each element a subtraction, an addition and two subtractions for what was lost: 4. An exact
 two-sum takes 6 and one more to collect its error: 7. The error is at most 2·2⁻⁵³ (N. Higham, "The Accuracy of
@@ -244,6 +247,20 @@ def _load_sectors(points: float, limit: Callable[[Sizes], int], advice: str, nai
     )
 
 
+def _share(points: float) -> Budget:
+    """Of 8 blocks none loads more than an eighth, rounded up by one turn of its 256 threads."""
+    return Budget(
+        "block_load_bytes",
+        lambda sizes: 4 * (_n(sizes) // BLOCKS + THREADS),
+        points,
+        "loaded by a block",
+        naive=lambda sizes: 4 * max(_n(sizes), 2 * THREADS),
+        why="an eighth of the array, and 256 elements",
+        advice="One block runs on one SM. What do the other blocks do in the meantime?",
+        case=EVERY,
+    )
+
+
 def _loaded(
     bytes_each: float,
     points: float,
@@ -362,20 +379,21 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=LaunchTrace(arguments=total_arguments, shape=lambda sizes: BLOCK_SUMS),
         budgets=(
             _load_sectors(
-                0.6,
+                0.4,
                 lambda sizes: sectors_of_neighbours(_n(sizes), BLOCKS),
                 "Neighbouring lanes should load neighbouring elements, and no element twice.",
             ),
             Budget(
                 "global_atomics",
                 BLOCKS,
-                1.0,
+                0.8,
                 "global atomics",
                 naive=lambda sizes: max(_n(sizes), THREADS * BLOCKS),
                 why="one for each block",
                 case=EVERY,
                 advice="Who else has a part of the sum that could be added before it leaves the block?",
             ),
+            _share(0.4),
             Budget(
                 "block_hand_overs",
                 9,
@@ -554,7 +572,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_atomics",
                 BINS * BLOCKS,
-                1.4,
+                1.0,
                 "global atomics",
                 naive=_n,
                 why="64 bins × 8 blocks",
@@ -562,6 +580,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "once.",
                 case=EVERY,
             ),
+            _share(0.4),
             Budget(
                 "shared_atomic_passes",
                 atomic_passes,

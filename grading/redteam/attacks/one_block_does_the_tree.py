@@ -1,7 +1,7 @@
 # how: a tree of eight rounds in one block; seven idle blocks would lower a mean over all warps
 # exercise: parallel.total
-# earns: 3.2
-# says: barriers 0 … 73 hand-overs
+# earns: 2.8
+# says: loaded by a block 0
 @cuda.jit
 def total(a, out):
     sums = cuda.shared.array(256, np.float32)
