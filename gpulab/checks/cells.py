@@ -2,7 +2,8 @@
 
 What a learner tried out beside an answer costs no answer: cells have an allowance of time for all of them
 together, and a cell that uses it up still defines what it defines further down. An import that fails here and
-did not where the notebook was written, of a progress bar for instance, is left out when nobody uses it.
+did not where the notebook was written, of a progress bar for instance, is left out when nobody uses it. A
+cell that fails because it reads a file or the keyboard, which are not here, defines what stands further down.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ DEFINES = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
     ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign,
 )  # fmt: skip
+
+
+ELSEWHERE = (OSError, EOFError)  # files, networks and keyboards are where the notebook was written
 
 
 class Impatient(BaseException):
@@ -72,7 +76,7 @@ class Cells:
         began = time.monotonic()
         try:
             self._forgiving(cell, source, share)
-        except (Impatient, Absent) as error:
+        except (Impatient, Absent, *ELSEWHERE) as error:
             with contextlib.suppress(Exception, Impatient), patience(self.seconds * LEAST):
                 self._definitions_after(error, cell, source)
             if isinstance(error, Impatient):
@@ -98,7 +102,7 @@ class Cells:
                 self.notes.append(messages.import_left_out(lacking))
 
     def _definitions_after(self, error: BaseException, cell: str, source: str) -> None:
-        """Run what a cell that was stopped defines below the statement at which it was."""
+        """Run what a cell that was stopped or has failed defines below the statement at which it was."""
         name = f"<cell {cell}>"
         lines = [f.lineno or 0 for f in traceback.extract_tb(error.__traceback__) if f.filename == name]
         tree = ast.parse(self.shell.transform_cell(source))

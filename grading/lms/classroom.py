@@ -26,7 +26,7 @@ from grading.core.course import Course
 from grading.core.errors import GradingError, NotebookError, ReleaseError, SandboxError
 from grading.core.graft import Graft, graft
 from grading.core.judge import Judge
-from grading.core.notebooks import Question, questions, read_released, read_submitted
+from grading.core.notebooks import Question, is_solution, questions, read_released, read_submitted
 from grading.core.sandbox import Limits
 from grading.core.tasks import Lab, Task
 from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
@@ -68,12 +68,16 @@ class ClassResult:
 
 
 def open_lab(course: Course, lab: str) -> Lab:
-    """Read a released lab; raises ReleaseError where it does not fit its exercises."""
+    """Read a released lab; raises ReleaseError where it does not fit its exercises.
+
+    A notebook that is only read, without a cell to answer in, is not handed in and is left out.
+    """
     paths = sorted((course.labs / lab).glob("*.ipynb"))
     if not paths:
         known = ", ".join(sorted(p.name for p in course.labs.glob("[0-9]*"))) or "none"
         raise ReleaseError(f"no released lab '{lab}' in {course.labs}; there are: {known}")
     notebooks = {p.stem: read_released(p) for p in paths}
+    notebooks = {name: each for name, each in notebooks.items() if any(map(is_solution, each.cells))}
     asked = {name: questions(notebook) for name, notebook in notebooks.items()}
     if not any(asked.values()):
         raise ReleaseError(f"{lab} has no test cell, so there is nothing to grade")

@@ -119,8 +119,15 @@ def _plain_atomic(node: ast.Expr) -> Iterator[New]:
 
 
 def _fewer_bits(node: ast.Attribute) -> Iterator[New]:
-    if node.attr in FEWER_BITS:
+    if node.attr in FEWER_BITS and not hasattr(node, "holds_zero"):
         yield ast.Attribute(node.value, FEWER_BITS[node.attr], node.ctx)
+
+
+def _mark_zeros(tree: ast.Module) -> None:
+    """Mark the type in ``np.float32(0)``: zero has enough bits in each."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and [ast.unparse(each) for each in node.args] in (["0"], ["0.0"]):
+            node.func.holds_zero = True  # type: ignore[attr-defined]
 
 
 def _drop_guard(node: ast.If) -> Iterator[New]:
@@ -264,6 +271,7 @@ IN_TEXT = (
 def mutants(source: str) -> Iterator[Mutant]:
     """All mutants of a cell, one change each. Raises SyntaxError for a cell that is no Python."""
     tree = ast.parse(source)
+    _mark_zeros(tree)
     kernels = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and _is_kernel(n)]
     within = {id(node) for kernel in kernels for node in ast.walk(kernel)}
     for number, node in enumerate(ast.walk(tree)):

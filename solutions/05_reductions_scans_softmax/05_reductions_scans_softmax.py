@@ -288,7 +288,8 @@ gpulab.predict("parallel.warp_atomics", ...)
 # %% [markdown]
 # **Do.** Write `total(a, out)`: `out[0]`, which is 0 before, becomes the sum of `a`: whole numbers, so that the
 # sum is the same in any order. The launch has 8 blocks of 256, whatever the size. **Budget:** each element
-# loaded once, 8 atomics, one barrier and no other way to wait. About 16 lines. Sizes include 1, 65,539 and 0.
+# loaded once, an equal share by each block, 8 atomics, one barrier and no other way to wait. About 16 lines.
+# Sizes include 1, 65,539 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "total", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -907,8 +908,9 @@ print("the fullest bins:", counts.copy_to_host()[:8])
 
 # %% [markdown]
 # **Do.** Write `histogram(values, counts)`: `counts`, 64 zeros before, gets how often each of 0 … 63 occurs in
-# `values`, int32. The launch has 8 blocks of 256. **Budget:** each value loaded once, 64 × 8 global atomics, no
-# atomic conflict, no bank conflict, a warp's 32 values at once. About 18 lines. Sizes include 1, 5,001 and 0.
+# `values`, int32. The launch has 8 blocks of 256. **Budget:** each value loaded once, an equal share by each block,
+# 64 × 8 global atomics, no atomic conflict, no bank conflict, a warp's 32 values at once. About 18 lines. Sizes
+# include 1, 5,001 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "histogram", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -79,6 +79,18 @@ def test_every_exercise_of_the_labs_has_a_reference_hints_and_valid_budgets() ->
             assert budget.advice, exercise.name
 
 
+def test_no_budget_limits_a_ratio_which_cheap_requests_or_idle_blocks_would_lower() -> None:
+    from gpulab.analysis.profile import METRICS
+
+    limited = {
+        (exercise.name, budget.metric)
+        for exercise in registry.exercises()
+        if exercise.lab != "99"
+        for budget in exercise.budgets
+    }
+    assert [each for each in limited if (metric := METRICS.get(each[1])) and metric.ratio] == []
+
+
 def test_predictions_belong_to_labs() -> None:
     for name, prediction in registry.predictions().items():
         assert name == prediction.name

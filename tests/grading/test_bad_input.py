@@ -12,6 +12,7 @@ import textwrap
 import time
 from pathlib import Path
 
+import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
@@ -134,6 +135,16 @@ def test_a_second_run_judges_nothing_and_writes_nothing(school: Class) -> None:
     assert FakeJudge.asked == asked
     assert page.stat().st_mtime_ns == before
     assert school.course.grades.read_text() == grades
+
+
+def test_a_notebook_that_is_only_read_is_nothing_to_hand_in_and_stops_nobody(school: Class) -> None:
+    text = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# To read")])
+    nbformat.write(text, school.course.labs / LAB / f"{LAB}_landscape.ipynb")
+    school.hand_in("without")
+    path = school.hand_in("with_it")
+    nbformat.write(text, path.with_name(f"{LAB}_landscape.ipynb"))
+    assert grade(school.course, school.folder) == 0
+    assert scores(school.course) == {"without": sum(GOOD.values()), "with_it": sum(GOOD.values())}
 
 
 def test_only_a_changed_submission_is_judged_again(school: Class) -> None:

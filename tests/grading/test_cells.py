@@ -49,6 +49,8 @@ CELLS: dict[str, tuple[str, Any]] = {
     ),
     "its own tests without end": (f"def f(): return g()\n{SPIN}def g(): return 5\n", 5),
     "a table below its own tests": (f"def f(): return TABLE[1]\n{SPIN}TABLE = [6, 6]\n1 / 0", 6),
+    "a file that is not here": ("rows = open('data_xyz.csv').read()\nf = lambda: 8", 8),
+    "a question to whoever runs the cell": ("size = int(input('how many? '))\nf = lambda: 9", 9),
     "an error of its own": ("def f(): return 7\n1 / 0\ndef f(): return 8", 7),
 }
 

@@ -50,6 +50,12 @@ def test_a_barrier_goes_and_all_else_stays() -> None:
     assert mutant.what == "line 8: cuda.syncthreads()"
 
 
+def test_a_zero_keeps_its_type_because_it_needs_no_bits() -> None:
+    source = "a = np.float32(0)\nb = np.float32(x)\nc = cuda.local.array(8, np.float32)"
+    made = [m for m in mutants(source) if m.mutator == "takes fewer bits"]
+    assert len(made) == 2 and all("a = np.float32(0)" in m.source for m in made)
+
+
 def test_cuda_cpp_is_changed_within_its_text() -> None:
     made = {m.mutator: m.source for m in mutants(CUDA)}
     assert "__syncthreads" not in made["drops a barrier"] and "double* a" in made["drops a barrier"]

@@ -23,10 +23,12 @@ class PlainCounts(Observer):
         self.guards: dict[int, int] = defaultdict(int)
         self.loaded: dict[int, int] = defaultdict(int)  # bytes of global loads, by block
         self.asked: dict[int, int] = defaultdict(int)  # … of loads and atomics
+        self.passed: dict[tuple[int, int], int] = defaultdict(int)  # warps, by instruction and block
 
     def executed(self, first: int, stop: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
-        for _, on in warps(lanes, chunk):
+        for block, on in warps(lanes, chunk):
             for index in range(first, stop):
+                self.passed[index, int(chunk.blocks[block])] += 1
                 self.table["warps"][index] += 1
                 self.table["threads"][index] += len(on)
 
@@ -68,6 +70,16 @@ class PlainCounts(Observer):
                 octets = {a + i for a in addresses.values() for i in range(size)}
                 self.add(index, "sectors", len({o // 32 for o in octets}))
                 self.add(index, "ideal_sectors", -(-len(octets) // 32))
+
+    def most_handed(self, instructions: tuple[Instruction, ...]) -> int:
+        """Warps at barriers, mbarriers, atomics and strong loads, of the block that has most."""
+        by_block: dict[int, int] = defaultdict(int)
+        for (index, block), passes in self.passed.items():
+            name, *rest = instructions[index].parts
+            waits = name in ("atom", "red", "mbarrier") or (name in ("bar", "barrier") and "warp" not in rest)
+            if waits or (name == "ld" and {"acquire", "relaxed", "volatile"} & set(rest)):
+                by_block[block] += passes
+        return max(by_block.values(), default=0)
 
     def banks(self, index: Row, addresses: dict[int, int], size: int) -> None:
         together = WARP * 4 // max(size, 4)

@@ -143,6 +143,7 @@ def test_counts_are_those_of_a_plain_counter(name, seed):
     counters, plain = run(name, grid, block, index)
     assert counters.counts.most_loaded == max(plain.loaded.values(), default=0)
     assert counters.counts.most_asked == max(plain.asked.values(), default=0)
+    assert counters.counts.most_handed == plain.most_handed(program(name).instructions)
     for column in COLUMNS:
         if column != "flops":
             found, expected = counters.counts.table[column], plain.column(column, program(name).instructions)
@@ -165,6 +166,7 @@ def test_counts_hang_neither_on_chunks_nor_on_schedules(name, seed):
         ):
             found, _ = run(name, grid, block, index, schedule)
             assert found.counts.most_asked == expected.counts.most_asked
+            assert found.counts.most_handed == expected.counts.most_handed
             for column in COLUMNS:
                 np.testing.assert_array_equal(
                     found.counts.table[column], expected.counts.table[column], err_msg=f"{column} {schedule}"

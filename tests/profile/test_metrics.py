@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -98,11 +100,25 @@ def test_metrics_of_several_launches_are_those_of_the_sums_and_not_means() -> No
 
 def test_bytes_that_a_block_loads_add_up_over_launches_that_follow_one_another() -> None:
     """Blocks that load 32 · 32 floats each; then one block that loads all, in the next launch."""
-    from dataclasses import replace
-
     assert report()["block_load_bytes"] == 32 * 32 * 4
     both = report(launch(), replace(launch(), grid=(1, 1, 1), most_loaded=96 * 128 * 4))
     assert both["block_load_bytes"] == (32 * 32 + 96 * 128) * 4
+
+
+def test_the_busiest_block_hands_over_as_often_however_many_blocks_are_idle() -> None:
+    """8 warps at 3 barriers, and one of them at an atomic."""
+
+    @cuda.jit
+    def meet(out):
+        if cuda.blockIdx.x == 0:
+            for _ in range(3):
+                cuda.syncthreads()
+            if cuda.threadIdx.x == 0:
+                cuda.atomic.add(out, 0, 1)
+
+    for blocks in (1, 50):
+        assert profile(meet[blocks, 256], np.zeros(1, np.int32))["block_hand_overs"] == 8 * 3 + 1
+    assert report(*[replace(launch(), most_handed=9)] * 2)["block_hand_overs"] == 18
 
 
 def test_blocks_that_load_nothing_make_the_busiest_one_no_less_busy() -> None:
@@ -215,7 +231,8 @@ def test_an_atomic_addition_of_floats_is_an_operation_on_floats() -> None:
     a, whole = np.ones(64, np.float32), np.ones(64, np.int32)
     seen = profile(add_up[2, 32], a, whole, np.zeros(1, np.float32), np.zeros(1, np.int32))
     assert seen["flops"] == 64
-    assert seen["hand_overs_per_warp"] == 2
+    assert seen["hand_overs"] == 4
+    assert seen["block_hand_overs"] == 2
 
 
 def test_lanes_that_take_turns_at_an_address_pass_as_often_as_those_that_meet_there() -> None:

@@ -406,12 +406,6 @@ _TABLE: tuple[Metric, ...] = (
         Term("strong", "load"),
         Term("warps", "atomic"),
     ),
-    _ratio(
-        "hand_overs_per_warp",
-        "hand-overs",
-        "block barriers and atomics of one warp",
-        ("hand_overs", "warps"),
-    ),
     _sum(
         "async_bytes",
         "B",
@@ -551,6 +545,13 @@ _TABLE: tuple[Metric, ...] = (
         "B",
         "bytes of global loads of the block that has most; summed over launches, which run one after another",
         fact="block_load_bytes",
+    ),
+    Metric(
+        "block_hand_overs",
+        "hand-overs",
+        "hand-overs of the block that has most, once for each warp; summed over launches, which run one after another",
+        fact="block_hand_overs",
+        blame="hand_overs",
     ),
     Metric(
         "registers",

@@ -76,8 +76,8 @@ class Launch:
 
     `shared_bytes` is static and dynamic shared memory per block; `registers` and `spill_bytes` (per thread)
     and `occupancy` are None where ptxas was not to be had. `most_loaded` is the bytes of global loads of the
-    block that has most, `most_asked` of loads and atomics. `seconds` is the time of the simulation, not of
-    a GPU. `recording` holds the first requests of each memory instruction, for figures.
+    block that has most, `most_asked` of loads and atomics. `most_handed` is the hand-overs of the block that
+    has most. `seconds` is the time of the simulation, not of a GPU. `recording` holds the first requests of each memory instruction, for figures.
     """
 
     kernel: str
@@ -91,6 +91,7 @@ class Launch:
     occupancy: Occupancy | None = None
     most_loaded: int = 0
     most_asked: int = 0
+    most_handed: int = 0
     recording: Recording = field(default_factory=Recording)
 
     @property
@@ -104,6 +105,7 @@ class Launch:
             "threads": blocks * threads,
             "warps": blocks * -(-threads // 32),
             "block_load_bytes": self.most_loaded,
+            "block_hand_overs": self.most_handed,
             "registers": self.registers,
             "shared_bytes": self.shared_bytes,
             "spill_bytes": self.spill_bytes,
@@ -123,6 +125,7 @@ class Launch:
             "occupancy": vars(self.occupancy) if self.occupancy else None,
             "most_loaded": self.most_loaded,
             "most_asked": self.most_asked,
+            "most_handed": self.most_handed,
             "tally": self.tally.to_list(),
             "recording": self.recording.to_dict(),
         }

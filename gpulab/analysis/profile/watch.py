@@ -118,6 +118,7 @@ class Watch:
             tally=Tally.of(seen.counts),
             most_loaded=seen.counts.most_loaded,
             most_asked=seen.counts.most_asked,
+            most_handed=seen.counts.most_handed,
             seconds=seen.stopwatch.seconds,
             shared_bytes=shared,
             registers=used.registers,

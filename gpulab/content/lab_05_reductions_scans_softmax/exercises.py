@@ -7,25 +7,27 @@
 | | | | warp operations/warp | 31 | 5 | 5 |
 | total | total(a, out), 8 × 256 threads | grid-stride, tree, atomic | load sectors | n | n/8 | n/8 |
 | | | | global atomics | n | 8 | 8 |
-| | | | hand-overs/warp | 9.125 | 1.125 | 1.125 |
+| | | | loaded by the busiest block | 4·n | n/2 | n/2 + 1,024 |
+| | | | hand-overs of the busiest block | 73 | 9 | 9 |
 | kahan | kahan(a, sums), float64 | the lost digits, carried on | right to 3.4e-16 | – | – | – |
 | | | | loaded bytes/element | – | 8 | 8 |
 | | | | operations/element | 7 | 4 | 4.4 |
 | scan | scan(a, out), blocks of 256 | warp scans, one barrier | loaded bytes/element | 514 | 4 | 4 |
-| | | | hand-overs/warp | 9 | 1 | 1 |
+| | | | hand-overs of the busiest block | 72 | 8 | 8 |
 | | | | shared wavefronts/block | 201 | 36 | 40 |
 | compact | compact(a, out, count), host | votes, scan, scatter | loaded bytes/element | 16 | 8.02 | 8.8 |
 | | | | stored bytes/element | 10 | 2.02 | 2.3 |
 | | | | loaded by the busiest block | 4·n | 1,024 + n/64 | 4,096 + n/32 |
 | histogram | histogram(values, counts) | private bins, a copy per lane | loaded bytes/element | – | 4 | 4 |
 | | | | global atomics | n | 512 | 512 |
+| | | | loaded by the busiest block | 4·n | n/2 | n/2 + 1,024 |
 | | | | shared atomic passes | – | n/32 | n/32 + 64 |
 | | | | shared wavefronts | – | 1,024 + n/32 | 1,344 + n/32 |
 | logsumexp | logsumexp(x, out) | running maximum and sum, merging | load sectors | n/4 | n/8 | n/8 |
 | | | | thread instructions/element | 84 | 49 | 72 |
 | | | | operations/row | 27·c + 4,506 | 13·c + 4,630 | 1.2 · good |
 | row_softmax | row_softmax(x, out) | a row in registers | loaded bytes/element | 12 | 4 | 4 |
-| | | | hand-overs/warp | 20 | 0 | 0 |
+| | | | hand-overs of the busiest block | 160 | 0 | 0 |
 | | | | sectors in all | 2·n | n/4 | n/4 |
 | | | | local bytes | – | 0 | 0 |
 | add_norm | add_norm(x, residual, weight, summed, out) | fusing | loaded bytes/element | 24 | 12 | 12 |
@@ -38,9 +40,11 @@ each by itself, a sector every time: n. A sum of 32 values in registers takes lo
 each can at most double how many values a lane knows of. Handing all of them to one lane takes 31.
 
 **total**: n/8 sectors as above. One atomic for each of 8 blocks; every element by an atomic: n. Barriers:
-the 8 warps of a block must hand over once, and one barrier does it. A tree in shared memory over 256 values
-has one before it and one in each of 8 rounds: 9. Hand-overs are barriers and atomics, because a warp can
-wait for others by an atomic as well; the block's own addition to `out` is one by one of its 8 warps.
+the 8 warps of a block must hand over once, and one barrier does it: 8. A tree in shared memory over 256
+values has one before it and one in each of 8 rounds: 72. Hand-overs are barriers and atomics, because a warp
+can wait for others by an atomic as well; the block's own addition to `out` is one more. The busiest block
+counts, because blocks that do nothing would lower a mean. Nor may one block do the work of all: an eighth of n
+elements is n/2 bytes, and the last turn of 256 threads is 1,024 more.
 
 **kahan**: for each element a subtraction, an addition and two subtractions for what was lost: 4. An exact
 two-sum takes 6 and one more to collect its error: 7. The error is at most 2·2⁻⁵³ (N. Higham, "The Accuracy of
@@ -48,8 +52,7 @@ Floating Point Summation", 1993), the reference's own rounding 2⁻⁵³: togeth
 1,000 numbers loses about ten times as much.
 
 **scan**: a thread that adds up all elements before it in its block loads 1 … 256 of them, 128.5 on average,
-4 B each: 514. Hillis and Steele's scan over 256 with two buffers has 1 + 8 barriers. Its wavefronts for 8
-warps: 8 to fill, in round k 8 loads of the own value, 8 stores, and a load by the warps that have a thread
+4 B each: 514. Hillis and Steele's scan over 256 with two buffers has 1 + 8 barriers of 8 warps. Its wavefronts: 8 to fill, in round k 8 loads of the own value, 8 stores, and a load by the warps that have a thread
 t ≥ 2ᵏ: 8 in rounds 0–5 (2⁵ = 32: 7), so 8·5 + 7 + 6 + 4 = 57; 8 at the end: 8 + 128 + 57 + 8 = 201. With
 warp scans: 8 stores, and warp w reads w totals: 28; 36.
 
@@ -71,7 +74,7 @@ of 1,024 the solution takes 49 of a thread for each element, 44 with a branch, a
 an exponential in float64 or in 64-bit integers makes it more than 90.
 
 **row_softmax**: three passes load 3 · 4 B. A tree over 256 threads has 1 + 8 barriers, and one more before
-the array is used again: 10, twice. One copy of all elements is n/8 sectors loaded and n/8 stored; lanes that
+the array is used again: 10, twice, for 8 warps. One copy of all elements is n/8 sectors loaded and n/8 stored; lanes that
 each take a row of their own touch a sector for each element, 2 · n.
 
 **add_norm**: the addition loads 8 B; a layer norm in three passes 3 · 4 and the weight 4. Fused: x, residual,
@@ -244,6 +247,20 @@ def _load_sectors(points: float, limit: Callable[[Sizes], int], advice: str, nai
     )
 
 
+def _share(points: float) -> Budget:
+    """Of 8 blocks none loads more than an eighth, rounded up by one turn of its 256 threads."""
+    return Budget(
+        "block_load_bytes",
+        lambda sizes: 4 * (_n(sizes) // BLOCKS + THREADS),
+        points,
+        "loaded by a block",
+        naive=lambda sizes: 4 * max(_n(sizes), 2 * THREADS),
+        why="an eighth of the array, and 256 elements",
+        advice="One block runs on one SM. What do the other blocks do in the meantime?",
+        case=EVERY,
+    )
+
+
 def _loaded(
     bytes_each: float,
     points: float,
@@ -362,27 +379,28 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=LaunchTrace(arguments=total_arguments, shape=lambda sizes: BLOCK_SUMS),
         budgets=(
             _load_sectors(
-                0.6,
+                0.4,
                 lambda sizes: sectors_of_neighbours(_n(sizes), BLOCKS),
                 "Neighbouring lanes should load neighbouring elements, and no element twice.",
             ),
             Budget(
                 "global_atomics",
                 BLOCKS,
-                1.0,
+                0.8,
                 "global atomics",
                 naive=lambda sizes: max(_n(sizes), THREADS * BLOCKS),
                 why="one for each block",
                 case=EVERY,
                 advice="Who else has a part of the sum that could be added before it leaves the block?",
             ),
+            _share(0.4),
             Budget(
-                "hand_overs_per_warp",
-                1 + 1 / 8,
+                "block_hand_overs",
+                9,
                 0.8,
                 "barriers",
-                naive=9 + 1 / 8,
-                why="the warps hand over once; the block's one atomic counts, too",
+                naive=9 * 8 + 1,
+                why="in the busiest block: 8 warps at one barrier, and one atomic",
                 case=EVERY,
                 advice="Inside a warp the sum needs no barrier. How many values are left when every warp has "
                 "summed its own?",
@@ -454,12 +472,12 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=514,
             ),
             Budget(
-                "hand_overs_per_warp",
-                1,
+                "block_hand_overs",
+                8,
                 1.0,
                 "barriers",
-                naive=9,
-                why="the warps hand over once",
+                naive=9 * 8,
+                why="8 warps at one barrier",
                 case=EVERY,
                 advice="Lanes of one warp pass values on by shuffles, without a barrier. What does a warp "
                 "have to know of the others?",
@@ -554,7 +572,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_atomics",
                 BINS * BLOCKS,
-                1.4,
+                1.0,
                 "global atomics",
                 naive=_n,
                 why="64 bins × 8 blocks",
@@ -562,6 +580,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "once.",
                 case=EVERY,
             ),
+            _share(0.4),
             Budget(
                 "shared_atomic_passes",
                 atomic_passes,
@@ -672,11 +691,11 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=12,
             ),
             Budget(
-                "hand_overs_per_warp",
+                "block_hand_overs",
                 0,
                 0.8,
                 "barriers",
-                naive=20,
+                naive=20 * 8,
                 why="a warp needs none",
                 case=EVERY,
                 advice="All threads that work on a row are lanes of one warp. What do they need instead of a "

@@ -15,7 +15,7 @@
 | | | | shared wavefronts/warp FMA | 0.66 | 0.28 | |
 | wide | (8, 8): wide(a, b, c) | two floats at a time | load requests | with 4 B | half | 5 |
 | | | | shared requests/warp FMA | 0.25 | 0.125 | |
-| staged | (32, 32): staged(a, b, c), mended | two buffers | hand-overs/warp | k/16 | k/32 + 1 | 3 |
+| staged | (32, 32): staged(a, b, c), mended | two buffers | hand-overs of the busiest block | 2·k | k + 32 | 3 |
 | | | | load bytes | 8·m·n·k | tiles of 32 | |
 | matvec | (32, 8): matvec(a, x, y) | the matrix is read once | load sectors | m·k | m·k/4 | 5 |
 | | | | load bytes | 8·m·k | 4.5·m·k | |
@@ -69,8 +69,8 @@ row ty has rows ty, ty + 8, … the four words that a warp reads are 8 words apa
 **wide**: 8 bytes a lane instead of 4 halve the requests that move the same bytes: load bytes / (8 · 32), and
 m·n·k/32 · 0.125 from shared memory. Wavefronts stay: 32 lanes with 8 bytes are served in two halves.
 
-**staged**: one barrier before the loop and one in each of ⌈k/32⌉ rounds; with one buffer two in each.
-Hand-overs are barriers and atomics, by which warps can wait, too.
+**staged**: one barrier before the loop and one in each of ⌈k/32⌉ rounds; with one buffer two in each. A block
+has 32 warps. Hand-overs are barriers and atomics, by which warps can wait, too.
 
 **matvec**: a thread per row: lanes are rows apart, 32 sectors, one for each element of a. A warp along a
 row: 4 and 4. It loads a and, for each row, x again: 8·m·k bytes. Eight rows share a word of x: 4·m·k·(1 +
@@ -327,8 +327,10 @@ def half_tile_bytes(tile: int) -> Callable[[Sizes], int]:
     return lambda sizes: tile_bytes(tile)(sizes) // 2
 
 
-def barriers(a_round: int, more: int = 0) -> Callable[[Sizes], int]:
-    return lambda sizes: a_round * tiles(_n(sizes, "k"), TILE) + more
+def hand_overs(a_round: int, more: int = 0) -> Callable[[Sizes], int]:
+    """Those of a block of TILE × TILE threads that passes so many barriers a round, and `more` outside."""
+    warps = TILE * TILE // 32
+    return lambda sizes: warps * (a_round * tiles(_n(sizes, "k"), TILE) + more)
 
 
 def _loaded(tile: int, points: float, advice: str) -> Budget:
@@ -578,12 +580,12 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=LaunchTrace(arguments=product_arguments, shape=_over_tiles(TILE, (TILE, TILE))),
         budgets=(
             Budget(
-                "hand_overs_per_warp",
-                barriers(1, 1),
+                "block_hand_overs",
+                hand_overs(1, 1),
                 1,
                 "barriers",
-                naive=barriers(2),
-                why="one a round and one before",
+                naive=hand_overs(2),
+                why="32 warps at one barrier a round and one before",
                 case=EVERY,
                 advice="With two buffers nobody writes what others still read. Which barrier is left over?",
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import accumulate
 
 import numpy as np
 
@@ -23,6 +24,7 @@ ANALYSES = {
 }
 REMEMBERED = 1024  # patterns of accesses whose cost is kept …
 REMEMBERED_LANES = 1024  # … of so many lanes: those of one block, or alike in all blocks
+HAND_OVERS = frozenset({"barrier", "mbarrier", "atomic"})  # kinds by which a warp can wait for another
 STRONG = frozenset({"acquire", "relaxed", "volatile"})  # what other threads store may be seen by it
 WIDEST = 512  # bytes of one request: 16 of each lane
 SPACES = ("global", "shared", "local", "const", "param")
@@ -115,6 +117,11 @@ def is_generic(instruction: Instruction) -> bool:
     return classify(instruction)[0] in ("load", "store", "atomic") and not named_space(instruction)
 
 
+def is_strong(instruction: Instruction) -> bool:
+    """Whether it is a load by which a warp can wait for what another stores."""
+    return classify(instruction)[0] == "load" and not STRONG.isdisjoint(instruction.parts)
+
+
 def elsewhere(instruction: Instruction) -> tuple[str, ...]:
     """The spaces in which an instruction has a row more."""
     return ELSEWHERE if is_generic(instruction) else ("shared",) if is_copy(instruction) else ()
@@ -182,6 +189,7 @@ class Counters(Observer):
         self._last: tuple[Array | None, int, int, int] = (None, -1, 0, 0)
         # Bytes of loads, and of loads and atomics, of each block of a chunk, by the chunk's id.
         self._asked: dict[int, tuple[Chunk, Array]] = {}
+        self._handed: dict[int, tuple[Chunk, Array]] = {}  # warps that hand over, of each block of a chunk
 
     def start(self, program: Program, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
         self._program, self._grid, self._block = program, grid, block
@@ -190,12 +198,16 @@ class Counters(Observer):
         self._table = {
             column: np.zeros(len(program.instructions) + len(places), np.int64) for column in COLUMNS
         }
+        hands_over = [classify(each)[0] in HAND_OVERS or is_strong(each) for each in program.instructions]
+        self._hand_overs_before = [0, *accumulate(hands_over)]
 
     def executed(self, first: int, stop: int, lanes: Array | None, chunk: Chunk) -> None:
         warps, threads = self._size(lanes, chunk)
         entry = self._passes[first, stop]
         entry[0] += warps
         entry[1] += threads
+        if times := self._hand_overs_before[stop] - self._hand_overs_before[first]:
+            self._hand_over(times, lanes, chunk)
 
     def guarded(self, index: int, lanes: Array, chunk: Chunk) -> None:
         self._guarded[index] += _count(lanes, chunk)
@@ -275,6 +287,16 @@ class Counters(Observer):
             asked += chunk.lanes_per_block * access.size
         else:
             asked += lanes.sum(axis=1) * (chunk.lanes_per_block // lanes.shape[1] * access.size)
+
+    def _hand_over(self, times: int, lanes: Array | None, chunk: Chunk) -> None:
+        """So often the warps of a group, in each of its blocks, come to where one can wait for another."""
+        if id(chunk) not in self._handed:
+            self._handed[id(chunk)] = chunk, np.zeros(chunk.blocks.size, np.int64)
+        handed = self._handed[id(chunk)][1]
+        if lanes is None:
+            handed += times * chunk.warps_per_block
+        else:
+            handed += times * _rows(lanes, chunk).any(axis=1).reshape(-1, chunk.warps_per_block).sum(axis=1)
 
     def _element(self, access: Access) -> None:
         """An element that each lane moves of a matrix; they come one after the other.
@@ -357,11 +379,7 @@ class Counters(Observer):
                 table["bytes"][index] = 4 * held * table["active"][index]
         table["flops"][:own] += (np.array(self._program.flops) * table["active"][:own]).astype(np.int64)
         kinds = [classify(i) for i in instructions]
-        strong = [
-            k == "load" and not STRONG.isdisjoint(i.parts)
-            for i, (k, _) in zip(instructions, kinds, strict=True)
-        ]
-        table["strong"][:own] = np.array(strong, bool) * table["warps"][:own]
+        table["strong"][:own] = np.array([is_strong(i) for i in instructions], bool) * table["warps"][:own]
         self.counts = Counts(
             self._program.display_name,
             (*instructions, *(instructions[index] for index, _ in self._rows)),
@@ -370,6 +388,7 @@ class Counters(Observer):
             self._grid,
             self._block,
             *(max((int(asked[i].max()) for _, asked in self._asked.values()), default=0) for i in (0, 1)),
+            max((int(handed.max()) for _, handed in self._handed.values()), default=0),
         )
 
     def _size(self, lanes: Array | None, chunk: Chunk) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-# exercise: parallel.row_softmax  fails: barriers  says: 2.0
+# exercise: parallel.row_softmax  fails: barriers  says: 16 hand-overs
 import math
 
 from numba import float32

@@ -1,4 +1,4 @@
-# exercise: parallel.scan  fails: barriers  says: 9.0
+# exercise: parallel.scan  fails: barriers  says: 72 hand-overs
 from numba import int32
 
 from gpulab import cuda

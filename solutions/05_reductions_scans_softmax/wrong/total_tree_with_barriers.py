@@ -1,4 +1,4 @@
-# exercise: parallel.total  fails: barriers  says: 9.12
+# exercise: parallel.total  fails: barriers  says: 73 hand-overs
 from numba import float32
 
 from gpulab import cuda
