@@ -6,7 +6,7 @@ from __future__ import annotations
 from gpulab.simulator import device as devices
 from gpulab.simulator import simt
 from gpulab.simulator.observe import Race, Races
-from gpulab.simulator.observe.synchronisation import MissedBarrier, Synchronisation
+from gpulab.simulator.observe.synchronisation import MissedBarrier, MixedBarriers, Synchronisation
 
 from . import messages, pictures
 from .compare import index_words, pair_words
@@ -49,14 +49,16 @@ def race_words(race: Race, detective: bool) -> str:
     return f"{race.sighting}\n{messages.detective_race()}" if detective else str(race)
 
 
-def _missed_words(missed: MissedBarrier) -> str:
+def _missed_words(missed: MissedBarrier | MixedBarriers) -> str:
+    if isinstance(missed, MixedBarriers):
+        return str(missed)
     line = missed.location.line if missed.location else 0
     return messages.barrier_without_some(missed.came, missed.threads, line)
 
 
-def _watched(answer: Launched, case: Case) -> tuple[Race | None, MissedBarrier | None]:
+def _watched(answer: Launched, case: Case) -> tuple[Race | None, MissedBarrier | MixedBarriers | None]:
     """The first race in shared memory, whether or not it went wrong, and the first barrier that threads
-    skipped by returning."""
+    skipped by returning or took for another one."""
     races: list[Races] = []
     barriers: list[Synchronisation] = []
 
@@ -72,8 +74,7 @@ def _watched(answer: Launched, case: Case) -> tuple[Race | None, MissedBarrier |
     with device.observed(watch_barriers):
         answer.run(case, device.observed(watch_races))
     race = next((race for watcher in races for race in watcher.findings), None)
-    found = (finding for watcher in barriers for finding in watcher.findings)
-    return race, next((missed for missed in found if isinstance(missed, MissedBarrier)), None)
+    return race, next((finding for watcher in barriers for finding in watcher.findings), None)
 
 
 def _other_order(answer: Launched, case: Case) -> tuple[tuple[Detail, ...], str]:

@@ -85,7 +85,10 @@ class Tools:
         races = [race for race in races if frozenset(race.places) not in told]
         explained = {place for race in races for place in race.places}  # races may read too early, too
         reads = [Finding("uninitialised", str(u), known(u.location)) for u in self.of(Uninitialised)]
-        missed = [Finding("barrier", str(m), known(m.location)) for m in self.of(Synchronisation)]
+        missed = [
+            Finding("barrier", str(m), known(m.location, getattr(m, "elsewhere", None)))
+            for m in self.of(Synchronisation)
+        ]
         early = [
             Finding("barrier", str(e), _once(known(e.copied, e.location))) for e in self.of(EarlyTouches)
         ]

@@ -216,6 +216,7 @@ class Run:
         self.on_branch = listeners("branch")
         self.on_access = listeners("access")
         self.on_barrier = listeners("barrier")
+        self.on_mixed = listeners("mixed")
         self.on_warp_sync = listeners("warp_sync")
         self.on_fence = listeners("fence")
         self.on_arrive = listeners("arrive")
