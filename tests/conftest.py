@@ -32,7 +32,8 @@ THOROUGH = tuple(
     f"tests/{name}"
     for name in (
         "browser/", "conformance/", "labs/", "site/", "validation/",
-        "checks/test_communication.py", "cli/test_every_command.py", "cli/test_run.py",
+        "checks/test_communication.py", "cli/test_every_command.py", "cli/test_pytest_plugin.py",
+        "cli/test_run.py",
         "distributed/test_network.py", "distributed/test_run.py",
         "grading/test_bad_input.py", "grading/test_cells.py", "grading/test_class_of_eight.py",
         "grading/test_class_page.py", "grading/test_cluster.py",

@@ -35,6 +35,7 @@ CORE = {
 FACES = {
     "gpulab.app.programs.scaled_products": {"torch"},
     "gpulab.app.programs.torch_cuda": {"torch"},
+    "gpulab.app.pytest_plugin": {"pytest", "_pytest"},
     "gpulab.cutlass": {"cutlass"},
     "gpulab.frontends.triton": {"triton"},
     "gpulab.subjects.models.gpt": {"torch"},

@@ -12,7 +12,7 @@ from gpulab.simulator import simt
 from gpulab.simulator.observe import Race, Races
 from gpulab.simulator.observe.early_touches import EarlyTouches
 from gpulab.simulator.observe.proxies import Proxies
-from gpulab.simulator.observe.synchronisation import MissedBarrier, Synchronisation
+from gpulab.simulator.observe.synchronisation import MissedBarrier, MixedBarriers, Synchronisation
 from gpulab.simulator.observe.tensor_core_hazards import TensorCoreHazards
 from gpulab.simulator.observe.warpgroup_hazards import WarpgroupHazards
 
@@ -62,17 +62,19 @@ def race_words(race: Race, detective: bool) -> str:
     return f"{race.sighting}\n{messages.detective_race()}" if detective else str(race)
 
 
-def _missed_words(missed: MissedBarrier) -> str:
+def _missed_words(missed: MissedBarrier | MixedBarriers) -> str:
+    if isinstance(missed, MixedBarriers):
+        return str(missed)
     line = missed.location.line if missed.location else 0
     return messages.barrier_without_some(missed.came, missed.threads, line)
 
 
 class Watched(NamedTuple):
     """The first race in shared memory, whether or not it went wrong, the first barrier that threads skipped
-    by returning, and whether copy engines or tensor cores took part."""
+    by returning or took for another one, and whether copy engines or tensor cores took part."""
 
     race: Race | None
-    missed: MissedBarrier | None
+    missed: MissedBarrier | MixedBarriers | None
     asynchronous: bool
 
 
@@ -94,8 +96,7 @@ def _watched(answer: Launched, case: Case) -> Watched:
     with device.observed(watch_barriers):
         answer.run(case, device.observed(watch_races))
     race = next((race for watcher in races for race in watcher.findings), None)
-    found = (finding for watcher in barriers for finding in watcher.findings)
-    missed = next((missed for missed in found if isinstance(missed, MissedBarrier)), None)
+    missed = next((finding for watcher in barriers for finding in watcher.findings), None)
     instructions = (i for launch in launches for i in device.program(launch.kernel).instructions)
     return Watched(race, missed, any(i.parts[0] in ASYNCHRONOUS for i in instructions))
 

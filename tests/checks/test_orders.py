@@ -133,6 +133,28 @@ def test_a_wrong_result_without_a_race_comes_with_wrong_synchronisation() -> Non
     assert "64 of 128 threads of block (0, 0, 0) came" in text
 
 
+@cuda.jit
+def takes_two_barriers_for_one(a, out):
+    s = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    s[t] = a[t]
+    if t < 64:
+        cuda.syncthreads()
+    else:
+        cuda.syncthreads()
+    if t == 0:
+        total = float32(0)
+        for i in range(cuda.blockDim.x):
+            total += s[i]
+        out[0] = total
+
+
+def test_barriers_on_two_lines_are_a_remark_that_costs_nothing() -> None:
+    passed, text = check(takes_two_barriers_for_one)
+    assert passed, text
+    assert "Two barriers taken for one" in text
+
+
 def sums_nothing(a, out):
     out[0] = 0 * a[0]
 

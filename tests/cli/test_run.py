@@ -91,6 +91,32 @@ def rotate(a):
 rotate[1, 64](np.arange(64, dtype=np.float32))
 """
 
+TABLE = """
+import gc
+import cupy, torch, triton
+import triton.language as tl
+
+
+@triton.jit
+def sums(table, out, n: tl.constexpr):
+    p = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    tl.store(out + tl.program_id(0), tl.sum(tl.load(p + tl.arange(0, n))))
+
+
+arrays = [torch.full((1 << n,), float(n), device="cuda") for n in (6, 20)]
+table = torch.tensor([a.data_ptr() for a in arrays], device="cuda")
+out = torch.zeros(2, device="cuda")
+sums[(2,)](table, out, 64)
+print(out.tolist())
+
+put = cupy.RawKernel('extern "C" __global__ void put(float **t) { t[threadIdx.x][1] = 5; }', "put")
+put((1,), (2,), (cupy.asarray(table.numpy()),))
+print([a[:2].tolist() for a in arrays])
+del arrays
+gc.collect()
+put((1,), (2,), (cupy.asarray(table.numpy()),))
+"""
+
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gpulab", "run", *arguments]
@@ -126,6 +152,13 @@ def test_a_program_for_a_gpu_runs_unchanged(first: subprocess.CompletedProcess[s
         "time [nan, nan]",
         "helper [0, 2, 4, 6] ['--fast', 'x']",
     ]
+
+
+def test_a_table_of_pointers_leads_to_tensors_as_long_as_they_live(folder: Path) -> None:
+    (folder / "table.py").write_text(TABLE)
+    ended = run(folder, "table.py")
+    assert ended.stdout.splitlines() == ["[384.0, 1280.0]", "[[6.0, 5.0], [20.0, 5.0]]"]
+    assert ended.returncode == 1 and "OutOfBounds in kernel put" in ended.stderr
 
 
 def test_the_report_has_each_kernel_with_its_counts(first: subprocess.CompletedProcess[str]) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numba
 import numpy as np
 import pytest
@@ -248,6 +252,20 @@ def test_an_unknown_option_of_the_environment_is_one_line(monkeypatch) -> None:
     assert str(caught.value) == (
         "GPULAB_SIMULATE is 'perhaps'; set it to 1 (always simulate) or 0 (use a GPU if there is one)."
     )
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"), [("50", "after 50 instructions"), ("many", "GPULAB_LIMIT is 'many'")]
+)
+def test_a_limit_of_instructions_comes_from_the_environment(limit, words, tmp_path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np\nfrom gpulab import cuda\n\n@cuda.jit\ndef count(a):\n    for i in range(100):\n"
+        "        a[i] = a[i] * i\n\ncount[1, 1](np.ones(100, 'f4'))\n"
+    )
+    environment = {**os.environ, "GPULAB_LIMIT": limit}
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
+    assert ended.returncode == 1 and words in ended.stderr
 
 
 def test_errors_for_learners_show_no_traceback_of_ours() -> None:

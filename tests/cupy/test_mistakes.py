@@ -247,12 +247,13 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "Is a ; missing at the end of the line before?",
     ),
     "a header of the host": (
-        lambda: cp.RawKernel("#include <stdio.h>" + SAXPY, "saxpy").compile(),
+        lambda: cp.RawKernel("#include <vector>" + SAXPY, "saxpy").compile(),
         CompileError,
         "CompileError in saxpy, line 1\n"
-        "    1 │ #include <stdio.h>\n"
-        'cannot open source file "stdio.h"\n'
-        "Remove the #include: printf, assert, mathematics and CUDA's built-ins are there without it.",
+        "    1 │ #include <vector>\n"
+        'cannot open source file "vector"\n'
+        "That header is for host code, which NVRTC does not compile: remove the #include and the functions that "
+        "use it.",
     ),
     "half floats without their header": (
         lambda: cp.RawKernel('extern "C" __global__ void f(__half* x) {}', "f").compile(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
@@ -57,3 +58,52 @@ def test_host_code_is_named_by_the_kernels_that_it_launches():
         x[cuda.grid(1)] *= 2
 
     assert gpulab.sanitize(lambda x: double[1, 64](x), cuda.to_device(np.ones(64))).kernel == "double"
+
+
+def test_two_barriers_taken_for_one_are_told_with_both_lines_and_two_warps():
+    pair = next(pair for pair in ALL if pair.name == "two barriers pair by accident")
+    (finding,) = gpulab.sanitize(pair.launch(mended=False), *pair.arguments()).of("barrier")
+    first, second = pair.lines
+    head, one, other, *rest = str(finding).splitlines()
+    assert head == f"Two barriers taken for one in kernel halves, lines {first} and {second}"
+    assert one.startswith(f"    {first:4} │ cuda.syncthreads()")
+    assert other.startswith(f"    {second:4} │ cuda.syncthreads()")
+    assert rest[0] == (
+        f"Warp 0 of block (0, 0, 0) waits at line {first}, while warp 1 waits at another one, line {second}."
+    )
+
+
+def test_the_kernel_that_takes_two_barriers_for_one_still_has_a_result():
+    pair = next(pair for pair in ALL if pair.name == "two barriers pair by accident")
+    results = []
+    for mended in (False, True):
+        x, y = pair.arguments()
+        pair.launch(mended)(x, y)
+        results.append(y)
+    np.testing.assert_array_equal(results[0], [(64 - t) * (2 if t < 32 else 0.5) for t in range(64)])
+    np.testing.assert_array_equal(results[1], np.arange(64, 0, -1))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "f2", "f4", "f8"])
+@pytest.mark.parametrize("space", ["shared", "global"])
+def test_lanes_that_store_different_values_at_one_address_in_one_store_are_told(dtype, space):
+    """Which of them stays is open in CUDA, so a result that was right here may be wrong on a GPU."""
+    here = numba.from_dtype(np.dtype(dtype))
+
+    @cuda.jit
+    def pick(x, y):
+        one = cuda.shared.array(1, here)
+        if space == "global":
+            y[0] = x[cuda.threadIdx.x]
+        else:
+            one[0] = x[cuda.threadIdx.x]
+            cuda.syncthreads()
+            y[cuda.threadIdx.x] = one[0]
+
+    apart, alike = np.arange(32).astype(dtype), np.ones(32, dtype)
+    (race,) = gpulab.sanitize(pick[1, 32], apart, np.zeros(32, dtype)).of("race")
+    assert f"{space} array" in race.message
+    assert "Several threads store different values there at once, and CUDA leaves open which one stays." in (
+        race.message
+    )
+    assert not gpulab.sanitize(pick[1, 32], alike, np.zeros(32, dtype))

@@ -230,7 +230,34 @@ def test_blocks_may_take_different_branches_to_different_barriers():
 
 
 @both
-def test_threads_of_one_block_at_two_barriers_are_a_message(schedule):
+@pytest.mark.parametrize("other", ["bar.sync 0;", "barrier.sync.aligned 0;", "bar.red.popc.u32 %r3, 0, %p1;"])
+def test_whole_warps_meet_at_one_barrier_on_different_lines(other, schedule):
+    """PTX counts who comes to a barrier of a number, by warps, whatever instruction they run."""
+    body = f"""
+        mov.u32 %r21, tile;
+        shl.b32 %r22, %tid, 2;
+        add.u32 %r23, %r21, %r22;
+        st.shared.u32 [%r23], %tid;
+        setp.ge.u32 %p1, %tid, 32;
+        @%p1 bra UPPER;
+        bar.sync 0;
+        bra READ;
+    UPPER:
+        {other}
+    READ:
+        xor.b32 %r24, %r22, 128;
+        add.u32 %r24, %r21, %r24;
+        ld.shared.u32 %r25, [%r24];
+        {element("out")}
+        st.global.u32 [%rd31], %r25;
+    """
+    out = {"out": np.zeros(3 * 64, np.uint32)}
+    found = launch(kernel(body, outside=TILE), out, 3, 64, schedule=schedule)["out"]
+    np.testing.assert_array_equal(found, np.tile(np.arange(64) ^ 32, 3))
+
+
+@both
+def test_threads_of_one_warp_at_two_barriers_are_a_message(schedule):
     body = """
         setp.ge.u32 %p1, %tid, 16;
         @%p1 bra UPPER;
@@ -257,7 +284,7 @@ def test_threads_of_one_block_at_two_barriers_are_a_message(schedule):
     block = fault.value.block
     assert str(fault.value).splitlines() == [
         "Divergent barrier in kernel snippet, line 7",
-        f"thread (0, 0, 0) of block {block} waits at this barrier, while other threads of its block wait at "
+        f"thread (0, 0, 0) of block {block} waits at this barrier, while other threads of its warp wait at "
         "another one (line 9).",
         "47 more threads did so." if schedule is simt.LOCKSTEP else "15 more threads did so.",
         "All threads of a block must reach the same barrier: move it out of the branch.",

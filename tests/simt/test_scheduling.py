@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
+import re
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from gpulab.simulator import simt
-from gpulab.simulator.simt import engine
+from gpulab.simulator.simt import engine, run
 
 from .drawing import seeds
 from .launching import SCHEDULES, element, kernel, launch
@@ -253,28 +253,91 @@ def test_a_lock_that_is_never_given_back_is_a_message(schedule):
         launch(kernel(body, "lock sum"), {"lock": word(), "sum": word()}, 1, 64, schedule=schedule)
 
 
-ENDLESS = {
-    "all threads alike": "LOOP: add.u32 %r1, %r1, 1; bra LOOP;",
-    "each thread with its own numbers": """
-        LOOP: add.u32 %r1, %r1, %at; mul.lo.u32 %r2, %r1, %r1; setp.ne.u32 %p1, %r2, 77; @%p1 bra LOOP;
-        OUT:""",
-    "with a store in the loop": "LOOP: add.u32 %r1, %r1, 1; st.global.u32 [%out], %r1; bra LOOP;",
-}
+COUNTING = """
+    LOOP: add.u32 %r1, %r1, %at; mul.lo.u32 %r2, %r1, %r1; setp.ne.u32 %p1, %r2, 77; @%p1 bra LOOP;
+    OUT:"""
 
 
-@pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS)
-def test_an_endless_loop_is_a_message_after_seconds(body):
-    started = time.process_time()
+def test_an_endless_loop_is_a_message_after_a_number_of_instructions():
     with pytest.raises(simt.Endless) as fault:
-        launch(kernel(body), {"out": word()}, 16, 64, limit=200_000)
+        launch(kernel(COUNTING), {"out": word()}, 16, 64, limit=200_000)
     assert str(fault.value).splitlines() == [
         "No end in kernel snippet",
         "thread (0, 0, 0) of block (0, 0, 0) was still running after 200,000 instructions.",
         "1,023 more threads did so.",
         "Does the condition of its loop become false for every thread?",
     ]
-    full = (time.process_time() - started) * engine.LIMIT / 200_000
-    assert full < 60, f"with the usual limit the message would take {full:.0f} s"
+
+
+def test_without_a_limit_an_endless_loop_is_stopped_by_its_time_and_the_message_names_the_way_out(
+    monkeypatch,
+):
+    monkeypatch.setattr(run, "LIMIT", 50_000)
+    monkeypatch.setattr(run, "SECONDS", 0.2)
+    with pytest.raises(simt.Endless) as fault:
+        launch(kernel(COUNTING), {"out": word()}, 1, 32)
+    assert re.search(r"after [\d,]+ instructions and 0 s of simulation", fault.value.what)
+    assert fault.value.advice.splitlines()[1] == (
+        "If it does end, allow as many instructions as it needs: GPULAB_LIMIT=N in the environment, "
+        "gpulab run --limit N, or pytest --gpulab-limit N."
+    )
+
+
+def test_a_loop_of_more_instructions_than_the_old_limit_ends():
+    body = "mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 1100000; @%p1 bra LOOP;"
+    body += "st.global.u32 [%out], %r1;"
+    assert launch(kernel(body), {"out": word()}, 1, 1)["out"] == 1_100_000
+
+
+# Loops in which nothing changes on which their end depends. Each is found in the time of 20,000 instructions.
+CIRCLES = {
+    "without an end": "LOOP: add.u32 %r1, %r1, 1; bra LOOP;",
+    "that stores": "LOOP: add.u32 %r1, %r1, 1; st.global.u32 [%out], %r1; bra LOOP;",
+    "with an index that stays": """
+        mov.u32 %r2, 3;
+        LOOP: add.u32 %r1, %r1, %at; setp.gt.u32 %p1, %r2, 0; @%p1 bra LOOP;""",
+    "with a barrier, by half of the threads": """
+        LOOP: bar.sync 0; setp.lt.u32 %p1, %tid, 32; @!%p1 bra MEET; add.u32 %r1, %r1, 1;
+        MEET: setp.ge.u32 %p2, %tid, 0; @%p2 bra LOOP;""",
+    "that reached NaN": """
+        mov.f32 %f1, 0f7F800000;
+        LOOP: sub.f32 %f1, %f1, %f1; setp.ltu.f32 %p1, %f1, 0f00000000; @%p1 bra LOOP;""",
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+@pytest.mark.parametrize("body", CIRCLES.values(), ids=CIRCLES)
+def test_a_loop_in_which_nothing_changes_is_a_message_at_once(body, schedule):
+    with pytest.raises(
+        simt.Endless, match="goes round a loop forever: nothing that its condition depends on"
+    ):
+        launch(kernel(body), {"out": word()}, 2, 64, schedule=schedule, limit=60_000)
+
+
+# Loops that end after many rounds that look alike.
+SLOW = {
+    "an index that shows in its upper bits only": """
+        mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; shr.u32 %r2, %r1, 13; setp.eq.u32 %p1, %r2, 0; @%p1 bra LOOP;""",
+    "a counter in memory": """
+        LOOP: ld.global.u32 %r1, [%out]; add.u32 %r1, %r1, 1; st.global.u32 [%out], %r1;
+        setp.lt.u32 %p1, %r1, 7000; @%p1 bra LOOP;""",
+    "a carry": """
+        mov.u32 %r1, 0xffffe000; mov.u32 %r2, 0;
+        LOOP: add.cc.u32 %r1, %r1, 1; addc.u32 %r2, %r2, 0; setp.eq.u32 %p1, %r2, 0; @%p1 bra LOOP;""",
+    "an index of one thread, by a shuffle": """
+        mov.u32 %r1, 0;
+        LOOP: setp.eq.u32 %p2, %tid, 5; @%p2 add.u32 %r1, %r1, 1; shfl.sync.idx.b32 %r2, %r1, 5, 31, 0xffffffff;
+        setp.lt.u32 %p1, %r2, 5000; @%p1 bra LOOP;""",
+    "a clock": """
+        mov.u64 %rd1, %clock64; add.u64 %rd1, %rd1, 30000;
+        LOOP: mov.u64 %rd2, %clock64; setp.lt.u64 %p1, %rd2, %rd1; @%p1 bra LOOP;""",
+}
+
+
+@pytest.mark.parametrize("body", SLOW.values(), ids=SLOW)
+def test_a_loop_that_ends_is_not_taken_for_a_circle(body, monkeypatch):
+    monkeypatch.setattr(run, "WATCH_AFTER", 10)
+    launch(kernel(body), {"out": word()}, 1, 32, limit=100_000)
 
 
 def test_the_limit_is_for_a_chunk_of_blocks_and_not_for_the_launch(monkeypatch):

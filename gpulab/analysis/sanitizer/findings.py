@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpulab.foundation.display import Block, Card, Heading, Note, Piece, Shown, Span
+from gpulab.simulator.ptx import Location
 
 CURE = "Usual cure:"  # how the last line of a message begins
 KINDS = {
@@ -25,14 +26,19 @@ KINDS = {
 class Finding:
     """One thing that is wrong. `kind` is a key of `KINDS`, `message` says where, why and what to do.
 
-    `lines` are the source lines concerned, in the order of the program's run. `sighting` is the message
+    `places` are the source lines concerned, in the order of the program's run. `sighting` is the message
     without the why and the cure, for somebody who wants to find out.
     """
 
     kind: str
     message: str
-    lines: tuple[int, ...] = ()
+    places: tuple[Location, ...] = ()
     sighting: str = ""
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The numbers of the source lines."""
+        return tuple(place.line for place in self.places)
 
     def __str__(self) -> str:
         return self.message

@@ -15,7 +15,7 @@ from gpulab.simulator.simt.errors import source_text
 
 from .before import Before
 from .findings import Finding, Findings
-from .tools import Tools, lines_of
+from .tools import Tools, known
 
 ORDERS = (simt.BACKWARDS, simt.two_teams(1))  # beside lockstep: every pair meets in both orders
 # Where blocks reach each other's shared memory: some block returns before others have done all that they do.
@@ -94,7 +94,7 @@ def _sanitize(run: Callable[..., Any], args: tuple[Any, ...], named: dict[str, A
         before.restore_result()
     if not tools.launched():
         looked = f"`{tools.kernel(run)}` launched no kernel: there was nothing to look at"
-    once = {(f.kind, f.lines): f for f in reversed(found)}
+    once = {(f.kind, f.places): f for f in reversed(found)}
     return Findings(tools.kernel(run), list(once.values()), looked)
 
 
@@ -110,7 +110,7 @@ def _attempt(
 
 def _as_finding(fault: simt.KernelFault) -> Finding:
     kind = next((kind for cls, kind in FAULTS.items() if isinstance(fault, cls)), "memory")
-    return Finding(kind, str(fault), lines_of(fault.location, fault.elsewhere))
+    return Finding(kind, str(fault), known(fault.location, fault.elsewhere))
 
 
 def _order(kernel: str, difference: str, explained: bool, atomics: dict[Location, str]) -> Finding:
@@ -123,4 +123,4 @@ def _order(kernel: str, difference: str, explained: bool, atomics: dict[Location
         f"    {place.line:4} │ {text:<{width}}   {why}"
         for (place, why), text in zip(atomics.items(), texts, strict=True)
     ]
-    return Finding("order", "\n".join([lead, *rows]), lines_of(*atomics))
+    return Finding("order", "\n".join([lead, *rows]), known(*atomics))

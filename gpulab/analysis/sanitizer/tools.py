@@ -76,22 +76,28 @@ class Tools:
 
     def findings(self) -> list[Finding]:
         touched = [*self.of(WarpgroupHazards), *self.of(TensorCoreHazards)]
-        hazards = [Finding("barrier", str(h), lines_of(h.first, h.second)) for h in touched]
-        told = {frozenset(hazard.lines) for hazard in hazards}  # better than as races
-        races = [Finding("race", str(r), (r.first.line, r.second.line), r.sighting) for r in self.of(Races)]
-        races = [race for race in races if frozenset(race.lines) not in told]
-        explained = {line for race in races for line in race.lines}  # races may read too early, too
-        reads = [Finding("uninitialised", str(u), lines_of(u.location)) for u in self.of(Uninitialised)]
-        missed = [Finding("barrier", str(m), lines_of(m.location)) for m in self.of(Synchronisation)]
+        hazards = [Finding("barrier", str(h), known(h.first, h.second)) for h in touched]
+        told = {frozenset(hazard.places) for hazard in hazards if hazard.places}  # better than as races
+        races = [
+            Finding("race", str(r), known(r.first.location, r.second.location), r.sighting)
+            for r in self.of(Races)
+        ]
+        races = [race for race in races if frozenset(race.places) not in told]
+        explained = {place for race in races for place in race.places}  # races may read too early, too
+        reads = [Finding("uninitialised", str(u), known(u.location)) for u in self.of(Uninitialised)]
+        missed = [
+            Finding("barrier", str(m), known(m.location, getattr(m, "elsewhere", None)))
+            for m in self.of(Synchronisation)
+        ]
         early = [
-            Finding("barrier", str(e), _once(lines_of(e.copied, e.location))) for e in self.of(EarlyTouches)
+            Finding("barrier", str(e), _once(known(e.copied, e.location))) for e in self.of(EarlyTouches)
         ]
         early += hazards
-        unseen = [Finding("proxy", str(u), lines_of(u.written, u.location)) for u in self.of(Proxies)]
+        unseen = [Finding("proxy", str(u), known(u.written, u.location)) for u in self.of(Proxies)]
         return [
             *races,
             *unseen,
-            *(read for read in reads if not explained & set(read.lines)),
+            *(read for read in reads if not explained & set(read.places)),
             *missed,
             *early,
         ]
@@ -99,7 +105,7 @@ class Tools:
     def undefined_results(self, certain: bool) -> list[Finding]:
         """Warp operations without a defined result: wrong for `certain`, or only if somebody uses it."""
         found = [u for u in self.of(WarpResults) if (u.why == "unnamed") == certain]
-        return [Finding("barrier", str(u), lines_of(u.location)) for u in found]
+        return [Finding("barrier", str(u), known(u.location)) for u in found]
 
     def kernel(self, run: Any) -> str:
         """What was looked at: the kernels that were launched, or `run` if there was none."""
@@ -141,10 +147,11 @@ class Tools:
         return [tool for tool in self._made if isinstance(tool, OrderedAtomics)]
 
 
-def lines_of(*locations: Location | None) -> tuple[int, ...]:
-    return tuple(location.line for location in locations if location is not None)
+def known(*places: Location | None) -> tuple[Location, ...]:
+    """The places without those that the compiler did not write down."""
+    return tuple(place for place in places if place is not None)
 
 
-def _once(lines: tuple[int, ...]) -> tuple[int, ...]:
-    """The lines without one that is there twice."""
-    return tuple(dict.fromkeys(lines))
+def _once(places: tuple[Location, ...]) -> tuple[Location, ...]:
+    """The places without one that is there twice."""
+    return tuple(dict.fromkeys(places))

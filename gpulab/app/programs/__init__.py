@@ -1,5 +1,6 @@
 """Programs of any author on the simulated GPU: what ``gpulab run`` does.
 
-`imports` leads their imports of CUDA packages to the faces, `torch_cuda` makes PyTorch's "cuda" device mean
-the CPU, and `ledger` counts their launches for the report and for budgets.
+`simulation` makes a process simulate a GPU: `imports` leads its imports of CUDA packages to the faces, and
+`torch_cuda` makes PyTorch's "cuda" device mean the CPU. `ledger` counts launches for the report, for budgets
+and for the snapshots of `gpulab.app.pytest_plugin`.
 """

@@ -14,6 +14,7 @@ from gpulab.analysis.profile.tally import Tally, total
 from gpulab.foundation.errors import Message
 from gpulab.simulator import device as devices
 from gpulab.simulator import simt
+from gpulab.simulator.compile import CompiledKernel
 from gpulab.simulator.observe import Counters
 
 # Counts of a kernel that are sums over its launches, do not depend on a schedule, and cost time on a GPU.
@@ -39,14 +40,14 @@ class Ledger:
     """Counts the launches of a device while `standing` is entered."""
 
     device: devices.SimulatedDevice
-    _seen: list[tuple[str, Counters]] = field(default_factory=list)
+    _seen: list[tuple[CompiledKernel, Counters]] = field(default_factory=list)
 
     @contextmanager
     def standing(self) -> Iterator[None]:
         """While it is entered, every launch is counted."""
 
         def make(launch: devices.Launch) -> simt.Observer:
-            self._seen.append((launch.kernel.name, Counters()))
+            self._seen.append((launch.kernel, Counters()))
             return self._seen[-1][1]
 
         with self.device.observed(make):
@@ -57,11 +58,15 @@ class Ledger:
         tallies: dict[str, list[Tally]] = {}
         for kernel, counters in self._seen:
             if counters.counts is not None:
-                tallies.setdefault(kernel, []).append(Tally.of(counters.counts))
+                tallies.setdefault(kernel.name, []).append(Tally.of(counters.counts))
         return {
             kernel: {"launches": len(each)} | {m: _whole(value(m, total(each), {})) for m in METRICS[1:]}
             for kernel, each in tallies.items()
         }
+
+    def compilers(self) -> dict[str, str]:
+        """Which compiler made each kernel, such as ``NVVM 13.5``: counts are exact for its PTX."""
+        return {kernel.name: kernel.compiler for kernel, _ in self._seen}
 
 
 def _whole(number: Any) -> int:

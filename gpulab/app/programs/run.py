@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import runpy
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +17,8 @@ from gpulab.simulator import device as devices
 from gpulab.simulator import hardware
 from gpulab.simulator.simt import SimulationError
 
-from . import imports, ledger
+from . import ledger, simulation
 
-CLOCKS = ("none", "wall", "modelled")
 USAGE = "gpulab run [OPTIONS] script.py [ARGUMENTS], or gpulab run [OPTIONS] -m module [ARGUMENTS]"
 
 
@@ -60,17 +57,10 @@ def run(program: list[str], settings: Settings) -> int:
         raise CannotRun(f"--limit {settings.limit}: a kernel cannot stop after fewer than 0 instructions")
     if settings.write_budget and not settings.write_budget.parent.is_dir():
         raise CannotRun(f"--write-budget {settings.write_budget}: there is no folder for it")
-    os.environ |= {"GPULAB_SIMULATE": "1", "GPULAB_GPU": gpu.name}
-    device = devices.simulate(gpu.name)
-    imports.install()
+    device = simulation.install(gpu.name)
     counted = ledger.Ledger(device)
     with ExitStack() as stack:
-        if find_spec("torch"):
-            from . import torch_cuda
-
-            torch_cuda.install()
-        if find_spec("triton"):
-            stack.enter_context(_clock(settings.clock))
+        stack.enter_context(simulation.timed_by(settings.clock))
         if settings.limit:
             stack.enter_context(device.using(limit=settings.limit))
         if settings.report or settings.budget or settings.write_budget:
@@ -134,39 +124,6 @@ def _exit_code(start: Callable[[], Any]) -> int:
         traceback.print_exc()
         return 1
     return 0
-
-
-@contextmanager
-def _clock(name: str) -> Iterator[None]:
-    """While it is entered, Triton's benchmarks are timed by this clock."""
-    from gpulab.frontends.triton.testing import testing
-
-    with testing.timed_by({"none": _no_time, "wall": _wall_time, "modelled": _modelled_time}[name]):
-        yield
-
-
-def _no_time(fn: Callable[[], Any]) -> float:
-    """Runs the function, so that it is checked and counted; its time is not a number."""
-    fn()
-    return float("nan")
-
-
-def _wall_time(fn: Callable[[], Any]) -> float:
-    """The milliseconds of the simulation."""
-    began = time.perf_counter()
-    fn()
-    return 1e3 * (time.perf_counter() - began)
-
-
-def _modelled_time(fn: Callable[[], Any]) -> float:
-    """The milliseconds of the function's kernels by the time model; not a number where it launches none."""
-    from gpulab.analysis.machine.modelled import modelled
-    from gpulab.analysis.profile.watch import NothingLaunched
-
-    try:
-        return 1e3 * modelled(fn).seconds
-    except NothingLaunched:
-        return float("nan")
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import torch
 import torch.nn.attention
 from torch.overrides import TorchFunctionMode
 
+from gpulab.frontends.driver import tensors
 from gpulab.simulator import device as devices
 
 from . import scaled_products
@@ -51,11 +52,19 @@ class CudaMeansCpu(TorchFunctionMode):
             return _ANSWERS[func]
         if func in _TO_THE_GPU or func in _IN_PINNED_MEMORY:
             return args[0]
+        if func is torch.Tensor.data_ptr:
+            _let_kernels_reach(args[0])
         if func is torch._scaled_mm and scaled_products.is_of_4_bits(args):
             return scaled_products.scaled_mm(*args, **kwargs)
         if kwargs.get("pin_memory"):
             kwargs = {**kwargs, "pin_memory": False}
         return func(*map(_on_cpu, args), **{name: _on_cpu(value) for name, value in kwargs.items()})
+
+
+def _let_kernels_reach(tensor: torch.Tensor) -> None:
+    """A program asks for a tensor's address, perhaps to give it to a kernel in a table of pointers."""
+    if type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.device.type == "cpu":
+        tensors.adopted(devices.current(), tensor.untyped_storage(), in_place=True)
 
 
 def _on_cpu(value: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Arrays as DLPack hands them to a launcher, and copies of the host's arrays on the simulated device.
+"""Arrays as DLPack hands them to a launcher, and the host's arrays on the simulated device.
 
 A launcher takes arrays on a CUDA device only, and what it compiles depends on that. So an array of the host
 says of itself, through DLPack, that it is on one. Its address is still the host's, which code on the host
-may read; a kernel gets the address of a copy.
+may read; a kernel gets the address at which the device has the same memory, or a copy of it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import numpy as np
 from gpulab.simulator import device as devices
 from gpulab.simulator.device import LaunchError
 from gpulab.simulator.simt import Allocation, ArrayLabel
+
+from . import tensors
 
 CPU, CUDA = 1, 2  # DLPack's kDLCPU and kDLCUDA
 _KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # DLPack's codes of types, by NumPy's
@@ -87,13 +89,16 @@ def region_of(array: Any) -> Region | None:
 
 @dataclass
 class HostCopies:
-    """Copies on the device of regions of the host, each made when it is first asked for."""
+    """Regions of the host on the device: torch's where they are, copies of others, made when asked for."""
 
     device: devices.SimulatedDevice
     made: dict[Region, Allocation] = field(default_factory=dict)
 
     def address(self, region: Region) -> int:
-        """Where the copy of a region begins."""
+        """Where a region begins for kernels."""
+        is_storage = hasattr(region.owner, "data_ptr") and self.device.runs_kernels
+        if is_storage and (there := tensors.adopted(self.device, region.owner)):
+            return there.address
         if region not in self.made:
             allocation = self.device.allocate(region.nbytes)
             self.device.host_view(allocation, writes=True)[:] = region.bytes()
@@ -101,7 +106,7 @@ class HostCopies:
         return self.made[region].address
 
     def back(self) -> None:
-        """Copy all of it back, and free it; also after a fault, so that what a kernel wrote shows."""
+        """Copy all copies back, and free them; also after a fault, so that what a kernel wrote shows."""
         for region, allocation in self.made.items():
             region.bytes()[:] = allocation.data
             self.device.free(allocation)

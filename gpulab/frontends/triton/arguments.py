@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.frontends.driver import tensors
 from gpulab.simulator import device as devices
 from gpulab.simulator.device import LaunchError
 from gpulab.simulator.simt import Allocation, ArrayLabel
@@ -53,7 +54,8 @@ class Argument:
 
 @dataclass
 class Transfers:
-    """Torch tensors of the host that a launch uses, each storage copied to the device once."""
+    """Torch tensors of the host that a launch uses. Kernels reach their memory where it is; that of a launch
+    which is recorded, and that at an odd address, is copied to the device, each storage once."""
 
     device: devices.SimulatedDevice
     storages: dict[int, tuple[Allocation, Any]] = field(default_factory=dict)
@@ -62,6 +64,8 @@ class Transfers:
         """Where the tensor's first element is on the device."""
         storage = tensor.untyped_storage()
         where = storage.data_ptr()
+        if self.device.runs_kernels and (there := tensors.adopted(self.device, storage)):
+            return int(there.address + tensor.data_ptr() - where)
         if where not in self.storages:
             allocation = self.device.allocate(storage.nbytes())
             self.device.host_view(allocation, writes=True)[:] = _bytes_of(storage)

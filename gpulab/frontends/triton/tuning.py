@@ -106,7 +106,8 @@ class Autotuner(_Around):
 
     def _cost(self, config: Any, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]) -> Cost:
         device = devices.current()
-        before = [(a, a.data.copy()) for a in device.memory.allocations]
+        ours = [a for a in device.memory.allocations if not a.adopted]  # the host's may be gone afterwards
+        before = [(a, a.data.copy()) for a in ours]
         tensors = [(a, a.clone()) for a in (*args, *kwargs.values()) if hasattr(a, "untyped_storage")]
         counters: list[Counters] = []
 

@@ -16,6 +16,7 @@ from .cuda_errors import in_words
 from .headers import header_folders
 from .kernel import Capability, CompileError
 from .lines import with_learners_lines
+from .standard_headers import missed
 from .versions import architecture, no_code_for, supported_capabilities
 
 # An option that keeps functions which nothing in the same text calls, for others to link.
@@ -74,9 +75,9 @@ def cuda_c_module(
         *options,
     )
     slimmer = (FEWER_HEADERS, *flags) if GROUPS in source else flags
-    result = _nvrtc(source, file, cc, slimmer, names)
+    result = _with_headers(source, file, cc, slimmer, names)
     if result.failed and slimmer is not flags:
-        result = _nvrtc(source, file, cc, flags, names)
+        result = _with_headers(source, file, cc, flags, names)
     if result.failed:
         raise in_words(title, source, result.log, nvrtc_version())
     ptx = result.ptx.replace(f'"/{file}"', f'"{file}"')
@@ -92,7 +93,7 @@ def cuda_c_ptx(
     """The PTX of CUDA C++ `source` that numba kernels link. `options` are NVRTC's. Raises CompileError with
     NVRTC's log."""
     flags = (*(f"-I{path}" for path in include_paths()), *options)
-    result = _nvrtc(source, name, cc, flags, ())
+    result = _with_headers(source, name, cc, flags, ())
     if result.failed:
         raise CompileError(name, result.log)
     return result.ptx
@@ -106,13 +107,34 @@ class _Result:
     log: str
 
 
-def _nvrtc(source: str, file: str, cc: Capability, flags: tuple[str, ...], names: tuple[str, ...]) -> _Result:
+def _with_headers(
+    source: str, file: str, cc: Capability, flags: tuple[str, ...], names: tuple[str, ...]
+) -> _Result:
+    """Compile, and as long as a header is missed that nvcc would find, once more with that header."""
+    headers: dict[str, str] = {}
+    result = _nvrtc(source, file, cc, flags, names, headers)
+    while result.failed and (more := missed(result.log)).keys() - headers.keys():
+        headers |= more
+        result = _nvrtc(source, file, cc, flags, names, headers)
+    return result
+
+
+def _nvrtc(
+    source: str,
+    file: str,
+    cc: Capability,
+    flags: tuple[str, ...],
+    names: tuple[str, ...],
+    headers: Mapping[str, str],
+) -> _Result:
     from cuda.bindings import nvrtc
 
     flags = (f"--gpu-architecture=compute_{architecture(cc)}", *flags)
     # NVRTC writes paths with the working folder in front, unless they start at the root.
     path = f"/{file}" if file.startswith("<") else file
-    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), path.encode(), 0, [], []))
+    texts, includes = [t.encode() for t in headers.values()], [name.encode() for name in headers]
+    created = nvrtc.nvrtcCreateProgram(source.encode(), path.encode(), len(headers), texts, includes)
+    program = _checked(created)
     try:
         for name in names:
             _checked(nvrtc.nvrtcAddNameExpression(program, name.encode()))

@@ -28,14 +28,21 @@ CONSEQUENCE = re.compile(
 
 # What the compiler's words mean here: pattern → what to do. The first that fits is shown.
 CURES = (
-    (r'cannot open source file "(cuda_runtime|stdio|stdlib|math|assert|string|stdint|cmath|cstdio)\.?h?"',
-     "Remove the #include: printf, assert, mathematics and CUDA's built-ins are there without it."),
-    (r'cannot open source file "(c?stdint|type_traits|limits|utility|tuple|array|algorithm)"',
-     "NVRTC has no C++ standard library; CUDA's is #include <cuda/std/…> and namespace cuda::std."),
+    (r'cannot open source file "(cub|thrust|cuda/std|cuda|nv)/',
+     "CUDA's C++ libraries are in the package nvidia-cuda-cccl (nvidia-cuda-cccl-cu12 for CUDA 12). "
+     "Is it installed, and is the name right?"),
+    (r'cannot open source file "curand',
+     "cuRAND's headers are in the package nvidia-curand (nvidia-curand-cu12 for CUDA 12). "
+     "Is it installed, and is the name right?"),
+    (r'cannot open source file "(iostream|fstream|sstream|iomanip|ostream|string|vector|map|set|list|deque'
+     r"|queue|stack|unordered_map|unordered_set|thread|mutex|future|stdexcept|filesystem|sys/.*|unistd\.h|getopt\.h"
+     r'|omp\.h|cublas.*|cufft.*|cusparse.*|cusolver.*|cudnn.*|nvrtc\.h|helper_.*\.h)"',
+     "That header is for host code, which NVRTC does not compile: remove the #include and the functions "
+     "that use it."),
     (r'cannot open source file "(.*)"',
      "Give the folder of the file as an option, options=('-I/folder',), or put its text into the source."),
     (r'identifier "(__)?u?int(8|16|32|64)_t" is undefined',
-     "Write int, unsigned int, long long … or #include <cuda/std/cstdint>."),
+     "Add #include <cstdint>."),
     (r'identifier "(__half2?|half2?|__float2half.*|__half2float)" is undefined',
      "Add #include <cuda_fp16.h>."),
     (r'identifier "(__nv_bfloat16\d?|nv_bfloat16\d?|__float2bfloat16.*)" is undefined',
@@ -45,8 +52,14 @@ CURES = (
     (r'(name|identifier|namespace).*"(cooperative_groups|cg)"',
      "Add #include <cooperative_groups.h> and namespace cg = cooperative_groups;"),
     (r'identifier "complex" is undefined|complex is not a template', "Add #include <cupy/complex.cuh>."),
-    (r'identifier "(INFINITY|NAN|FLT_MAX|DBL_MAX|FLT_MIN)" is undefined',
-     "Add #include <math_constants.h>: CUDART_INF_F, CUDART_NAN_F, CUDART_MAX_NORMAL_F."),
+    (r'identifier "(INFINITY|NAN|HUGE_VALF?|M_\w+)" is undefined', "Add #include <cmath>."),
+    (r'identifier "(FLT|DBL)_\w+" is undefined', "Add #include <cfloat>."),
+    (r'identifier "(U?(CHAR|SHRT|INT|LONG|LLONG)_(MIN|MAX|BIT))" is undefined', "Add #include <climits>."),
+    (r'more than one instance of overloaded function "\w+" matches the argument list',
+     "Is it in std, too? Without `using namespace std;` the name alone is CUDA's function."),
+    (r"A function (without execution space annotations|explicitly marked as a __host__).* \(\S+, line \d+\)",
+     "That header has code for the host, which NVRTC does not compile. Thrust's algorithms and cub's Device… "
+     "functions launch kernels; within one, use <cub/block/…> and <cub/warp/…>."),
     (r'identifier "(T|U|V)" is undefined',
      "A template parameter? Write template<typename T> before __global__."),
     (r'identifier "(cp|cupy|np|numpy)\w*" is undefined', "This is C: Python's names do not exist here."),

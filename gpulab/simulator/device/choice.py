@@ -3,7 +3,8 @@
 ``GPULAB_GPU`` names the GPU to simulate (A100 unless told otherwise). ``GPULAB_SIMULATE`` says whether to
 simulate: ``1`` always, ``0`` only where there is no GPU. Unset it is 1 where GPULAB_GPU names a GPU and 0
 otherwise, so that on a machine with a GPU nothing need be set to use it, and naming another GPU is enough
-to see that one.
+to see that one. ``GPULAB_LIMIT`` is how many instructions a chunk of blocks may take before its kernel counts
+as endless; unset, kernels may take minutes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _current: SimulatedDevice | None = None
 def current() -> SimulatedDevice:
     """The simulated device: where kernels run without a GPU, and where they are counted on any machine.
 
-    Raises hardware.UnknownGPU when GPULAB_GPU names no GPU.
+    Raises hardware.UnknownGPU when GPULAB_GPU names no GPU, and LaunchError when GPULAB_LIMIT is no number.
 
     >>> current().gpu.name
     'A100'
@@ -38,7 +39,14 @@ def current() -> SimulatedDevice:
             gpu = hardware.find(_named_gpu() or DEFAULT_GPU)
         except hardware.UnknownGPU as error:
             raise hardware.UnknownGPU(f"GPULAB_GPU: {error}") from None
-        _current = SimulatedDevice(gpu)
+        device = SimulatedDevice(gpu)
+        if limit := os.environ.get("GPULAB_LIMIT", "").strip():
+            if not limit.isdecimal() or int(limit) == 0:
+                raise LaunchError(
+                    f"GPULAB_LIMIT is {limit!r}; set it to a number of instructions, at least 1."
+                )
+            device.options = {"limit": int(limit)}
+        _current = device
     return _current
 
 

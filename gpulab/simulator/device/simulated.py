@@ -15,6 +15,7 @@ from gpulab.simulator import compile, ptx, simt
 from gpulab.simulator.hardware import GPU, occupancy
 
 from .checks import check_bounds, check_cluster, check_registers, check_shape, check_shared, dimensions
+from .host_memory import HostMemory
 from .instructions import check_instructions
 from .launch import Launch
 
@@ -108,6 +109,7 @@ class SimulatedDevice:
     def __init__(self, gpu: GPU):
         self.gpu = gpu
         self.memory = simt.Memory()
+        self.host_memory = HostMemory(self.memory)
         self.observer_factories: tuple[ObserverFactory, ...] = ()
         self.options: dict[str, Any] = {}
         self._executors: list[Executor] = [Simulator()]
@@ -159,6 +161,7 @@ class SimulatedDevice:
         Raises LaunchError before anything runs, simt.KernelFault for what the kernel does wrong, and
         KeyboardInterrupt, shown in one line, when it is stopped.
         """
+        self.host_memory.sweep()
         shape = dimensions(grid, "grid", kernel.name), dimensions(block, "block", kernel.name)
         blocks = None if cluster is None else dimensions(cluster, "cluster", kernel.name)
         launch = Launch(kernel, *shape, arguments, shared_bytes, pointers, arrays, blocks, scratch)
@@ -219,6 +222,11 @@ class SimulatedDevice:
             used.shared_bytes + launch.shared_bytes,
         )
         return held.active_blocks * int(self.gpu.sms)
+
+    @property
+    def runs_kernels(self) -> bool:
+        """Whether launches are carried out here and now, and not noted by a recorder."""
+        return isinstance(self._executors[-1], Simulator)
 
     # Who stands at the door
 

@@ -145,6 +145,9 @@ class Race:
                 apart = "write into another array, or have all read before anyone writes; "
                 return lead, f"Usual cure: {apart}or an atomic, if threads add to one element."
             if not self.repeated:
+                if self.first.kind == self.second.kind == WRITE:
+                    lead = "Several threads store different values there at once, "
+                    lead += "and CUDA leaves open which one stays."
                 return lead, "Usual cure: let one thread write the element, or use an atomic."
             again = f"Usual cure: {cure} at the end of each pass through the loop, outside any branch; "
             if READ not in (self.first.kind, self.second.kind):

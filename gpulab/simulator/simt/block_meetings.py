@@ -7,11 +7,13 @@ A barrier for a number of threads is met by whole warps (PTX ISA, bar and barrie
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 
 from . import branching
 from .errors import DivergentBarrier
+from .opcodes import is_aligned
 from .program import Segment
 from .run import Run
 from .warps import WARP
@@ -148,7 +150,7 @@ def _release_all(run: Run, parts: dict[int, Array]) -> None:
         return
     parts = {n: here for n, part in parts.items() if (here := part & complete[:, None]).any()}
     if len(parts) > 1:
-        _refuse_mixed(run, parts)
+        _meet_from_several(run, parts)
     for where, part in parts.items():
         _let_go(run, where, part)
 
@@ -181,33 +183,30 @@ def _let_go(run: Run, where: int, part: Array) -> None:
     _pass(run, run.program.segments[where], part)
 
 
-def _refuse_mixed(run: Run, parts: dict[int, Array]) -> None:
-    """Threads of one block at two different barriers: the hardware would let them pass by accident.
+def _meet_from_several(run: Run, parts: dict[int, Array]) -> None:
+    """Threads of one block wait at one barrier by different instructions: the hardware counts who comes, by
+    warps, and lets them pass together.
 
-    Not so at ``barrier`` without ``.aligned``, which says that threads come to it from different places.
+    Raises DivergentBarrier where threads of one warp are apart, unless the instruction is ``barrier`` without
+    ``.aligned``, which says that they may be.
     """
-    there = [(n, part.any(axis=1)) for n, part in parts.items() if _is_aligned(run, n)]
-    if len(there) < 2:
-        return
-    if not (there[0][1] & there[1][1]).any():
-        return
-    first, second = there[0][0], there[1][0]
-    segments = run.program.segments
-    other = run.program.instructions[segments[second].first].location
-    run.lanes = parts[first]
-    raise DivergentBarrier(
-        **run.blame(segments[first].first),
-        elsewhere=other,
-        what="waits at this barrier, while other threads of its block wait at another one"
-        + (f" (line {other.line})." if other else "."),
-        advice="All threads of a block must reach the same barrier: move it out of the branch.",
-    )
-
-
-def _is_aligned(run: Run, number: int) -> bool:
-    """Whether all threads must run the very instruction of a segment: ``bar`` is short for that."""
-    parts = run.program.instructions[run.program.segments[number].first].parts
-    return parts[0] == "bar" or "aligned" in parts
+    segments, instructions = run.program.segments, run.program.instructions
+    for hear in run.on_mixed:
+        hear({segments[where].first: part for where, part in parts.items()}, run.chunk)
+    aligned = [each for each in parts.items() if is_aligned(instructions[segments[each[0]].first])]
+    for (first, part), (second, others) in combinations(aligned, 2):
+        torn = (run.by_warp(part).any(axis=-1) & run.by_warp(others).any(axis=-1)).repeat(WARP, axis=1)
+        if not torn.any():
+            continue
+        other = instructions[segments[second].first].location
+        run.lanes = part & torn
+        raise DivergentBarrier(
+            **run.blame(segments[first].first),
+            elsewhere=other,
+            what="waits at this barrier, while other threads of its warp wait at another one"
+            + (f" (line {other.line})." if other else "."),
+            advice="All threads of a block must reach the same barrier: move it out of the branch.",
+        )
 
 
 def _pass(run: Run, segment: Segment, lanes: Array | None) -> None:

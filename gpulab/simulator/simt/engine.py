@@ -29,7 +29,6 @@ CONTENDED_LANES = 2_048  # … where compare-and-swap loops make most of them wa
 CHUNK_BYTES = 256 << 20  # registers, shared and local memory of one chunk
 TURNS = 128  # in which a chunk may look in vain, before it counts as stuck
 GRID_BARRIER_BYTES = 64
-LIMIT = 3_000_000  # instructions of one chunk of blocks before a kernel counts as endless
 
 
 def launch(
@@ -43,7 +42,7 @@ def launch(
     observers: Sequence[Observer] = (),
     schedule: Schedule = LOCKSTEP,
     resident_blocks: int | None = None,
-    limit: int = LIMIT,
+    limit: int | None = None,
     arrays: tuple[ArrayLabel, ...] = (),
     write: Callable[[str], None] | None = None,
     undefined: int | None = None,
@@ -58,7 +57,8 @@ def launch(
     `grid` and `block` are (x, y, z); `arguments` is the packed parameter buffer, whose arrays `arrays`
     describe; `shared_bytes` is the dynamic shared memory. `observers` are told what happens. `schedule` is
     the order in which warps run, and `resident_blocks` how many blocks the device could hold at once. A chunk
-    of blocks counts as endless after `limit` instructions. `write` gets what the kernel prints.
+    of blocks counts as endless after `limit` instructions (None: when it has taken millions and minutes), and
+    in any case once it provably goes in circles. `write` gets what the kernel prints.
 
     `undefined` is what a shuffle fetches where its result is undefined (None: what the register happens to
     hold). `blocks` are the linear indices of the blocks that run, in order (None: all). `guard` is what keeps

@@ -8,6 +8,7 @@ boolean array broadcastable to (B, T).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -154,7 +155,11 @@ class Observer:
         """A memory instruction ran."""
 
     def barrier(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
-        """All threads of the blocks of `lanes` passed a block barrier."""
+        """All threads of the blocks of `lanes` passed a block barrier. Where they came to it by several
+        instructions, `mixed` says so before, and each instruction has a call with its own lanes."""
+
+    def mixed(self, parts: Mapping[int, np.ndarray], chunk: Chunk) -> None:
+        """Threads of some blocks came to one barrier by several instructions: index → lanes, (B, T)."""
 
     def warp_sync(self, index: int, lanes: np.ndarray | None, masks: np.ndarray | None, chunk: Chunk) -> None:
         """Warps met at a `*.sync` operation (shuffle, vote, match, bar.warp.sync); `masks`, as uint32 (B, T),

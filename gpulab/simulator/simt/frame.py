@@ -73,7 +73,7 @@ class Frame:
     dynamic_shared: int
     observers: tuple[Observer, ...]
     schedule: Schedule
-    limit: int
+    limit: int | None
     arrays: tuple[ArrayLabel, ...]
     write: Callable[[str], None] | None
     undefined: int | None

@@ -26,8 +26,8 @@ class Difference(NamedTuple):
 class Journal:
     """Keeps what pages of `memory` held when it was made, of those that are written to from then on.
 
-    It hears of every write while it is `memory.journal`. Memory that is allocated later is not its concern;
-    of memory that the host writes to without telling anybody every page is kept.
+    It hears of every write while it is `memory.journal`. Memory that is allocated later or adopted from the
+    host is not its concern; of memory that the host writes to without telling anybody every page is kept.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -43,7 +43,7 @@ class Journal:
 
     def keep(self, allocation: Allocation, offset: Array | None = None) -> None:
         """Somebody is about to write to an allocation, at these bytes (None: anywhere)."""
-        if not self._is_known(allocation) or not allocation.nbytes:
+        if allocation.adopted or not self._is_known(allocation) or not allocation.nbytes:
             return
         if allocation not in self._kept:
             self._kept[allocation] = np.zeros(-(-allocation.nbytes // PAGE), bool)

@@ -14,8 +14,10 @@ from gpulab.simulator.ptx import Module
 FIRST_ADDRESS = 0x7_0000_0000  # far above any sum of sizes that a kernel might mistake for a pointer
 GUARD = 1 << 20  # bytes between allocations: an index that is off by less than this hits no other array
 ALIGNMENT = 512  # as cudaMalloc's
-SHARED_WINDOW = 0x7F00_0000_0000  # generic addresses of shared memory start here …
-LOCAL_WINDOW = 0x7E00_0000_0000  # … and of local memory here
+# Where generic addresses of local and of shared memory start: above all addresses of the host, at which its
+# memory may be, too.
+LOCAL_WINDOW = 1 << 48
+SHARED_WINDOW = 1 << 49
 WINDOW = 0x100_0000_0000
 FRESH = 0xFF  # unwritten bytes: NaN as a float, -1 as an integer, so that a forgotten write shows
 
@@ -31,6 +33,7 @@ class Allocation:
     writable: bool = True
     written: bool = False  # by the host or by a kernel, since it was allocated
     mapped: bool = False  # the host has a view of it for good and may write at any time
+    adopted: bool = False  # it is the host's, who may take it away between two launches
     _padded: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint8), repr=False)
     _views: dict[np.dtype, np.ndarray] = field(default_factory=dict, repr=False)
 
@@ -76,12 +79,26 @@ class Memory:
         """`nbytes` of new memory, every byte `fill` (None: zeros, and faster for big arrays)."""
         padded = max(16, (nbytes + 15) // 16 * 16)
         data = np.zeros(padded, np.uint8) if fill is None else np.full(padded, fill, np.uint8)
-        allocation = Allocation(0, nbytes, data[:nbytes], name, _padded=data)
+        return self._place(Allocation(0, nbytes, data[:nbytes], name, _padded=data))
+
+    def adopt(self, data: np.ndarray, nbytes: int, address: int = 0) -> Allocation:
+        """Memory whose bytes are the first `nbytes` of `data` (uint8, whole pieces of 16 bytes), which is the
+        host's: what a kernel writes is there at once.
+
+        `address` is where kernels find it; with 0 that is chosen as for other memory, far from all of it.
+        """
+        adopted = Allocation(address, nbytes, data[:nbytes], written=True, adopted=True, _padded=data)
+        return self._place(adopted)
+
+    def _place(self, allocation: Allocation) -> Allocation:
         with self._lock:
-            allocation.address = self._next
-            self._next += (padded + GUARD + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-            self._starts.append(allocation.address)
-            self._allocations.append(allocation)
+            if not allocation.address:
+                allocation.address = self._next
+                room = len(allocation._padded) + GUARD + ALIGNMENT - 1
+                self._next += room // ALIGNMENT * ALIGNMENT
+            position = bisect_right(self._starts, allocation.address)
+            self._starts.insert(position, allocation.address)
+            self._allocations.insert(position, allocation)
         return allocation
 
     def free(self, allocation: Allocation) -> None:

@@ -94,3 +94,8 @@ def is_volatile(instruction: Instruction) -> bool:
 def looks(instruction: Instruction) -> bool:
     """Whether what another thread has done to memory may show here."""
     return instruction.parts[0] in LOOKING or is_volatile(instruction)
+
+
+def is_aligned(barrier: Instruction) -> bool:
+    """Whether all threads must run this very instruction to meet: ``bar`` is short for that."""
+    return barrier.parts[0] == "bar" or "aligned" in barrier.parts

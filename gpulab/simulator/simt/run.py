@@ -6,9 +6,10 @@ garbage in a register, unless a waiting group still needs it: those registers ar
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple, TypedDict
 
@@ -34,6 +35,14 @@ Array = np.ndarray
 
 AXES = ("x", "y", "z")
 RANK_BIT = 24  # of a shared address: from here on it holds the rank of the block in its cluster
+LIMIT = 3_000_000  # instructions of a chunk before its time counts
+SECONDS = 300.0  # of simulation after that, before a kernel counts as endless
+WATCH_AFTER = 20_000  # instructions of a chunk before it is watched for circles
+ENDS = "Does the condition of its loop become false for every thread?"
+MORE = (
+    "If it does end, allow as many instructions as it needs: GPULAB_LIMIT=N in the environment, "
+    "gpulab run --limit N, or pytest --gpulab-limit N."
+)
 PATIENCE = 64  # looks in vain at memory that nobody changed, before all groups take turns
 
 
@@ -78,6 +87,20 @@ class Wait:
             np.where(here, self.row, before.row),
             np.where(here, self.parity, before.parity),
         )
+
+
+@dataclass
+class Watch:
+    """A round of a loop that has begun: where all lanes were, which lanes were where, and the registers that
+    they needed, by slot. `ran` are the segments that have run since, `steps` how many, `rounds` how often the
+    place was reached again."""
+
+    place: Place
+    lanes: list[tuple[object, bytes]]
+    registers: dict[int, Array]
+    ran: set[int] = field(default_factory=set)
+    steps: int = 0
+    rounds: int = 0
 
 
 class Blame(TypedDict):
@@ -143,6 +166,10 @@ class Run:
         self.exited = False  # whether lanes have, for whom others may have waited
         self.spent = 0
         self.clock = 0
+        self.timed_after = LIMIT  # instructions after which the clock is asked next
+        self.began: float | None = None  # seconds of this thread when it was asked for the first time
+        self.watch: Watch | None = None  # a round that may turn out to be one of many alike
+        self.watch_after = WATCH_AFTER  # instructions
         self.teams = self._teams()
         self.ready: dict[Place, Array | None] = {}
         self.at_barrier: dict[int, Array | None] = {}
@@ -189,6 +216,7 @@ class Run:
         self.on_branch = listeners("branch")
         self.on_access = listeners("access")
         self.on_barrier = listeners("barrier")
+        self.on_mixed = listeners("mixed")
         self.on_warp_sync = listeners("warp_sync")
         self.on_fence = listeners("fence")
         self.on_arrive = listeners("arrive")
@@ -439,12 +467,24 @@ class Run:
     def spend(self, segment: Segment) -> None:
         self.spent += segment.stop - segment.first
         self.clock += segment.stop - segment.first
-        if self.spent > self.frame.limit:
-            raise Endless(
-                **self.blame(max(segment.stop - 1, segment.first)),
-                what=f"was still running after {self.frame.limit:,} instructions.",
-                advice="Does the condition of its loop become false for every thread?",
-            )
+        if self.frame.limit is not None:
+            if self.spent > self.frame.limit:
+                raise self._endless(segment, f"after {self.frame.limit:,} instructions.", ENDS)
+        elif self.spent > self.timed_after:
+            self._ask_the_clock(segment)
+
+    def _ask_the_clock(self, segment: Segment) -> None:
+        """Stop a chunk that has run for too many instructions and for too long."""
+        now = time.thread_time()
+        self.timed_after = self.spent + LIMIT // 100
+        self.began = now if self.began is None else self.began
+        if now - self.began > SECONDS:
+            after = f"after {self.spent:,} instructions and {SECONDS:.0f} s of simulation."
+            raise self._endless(segment, after, f"{ENDS}\n{MORE}")
+
+    def _endless(self, segment: Segment, after: str, advice: str) -> Endless:
+        index = max(segment.stop - 1, segment.first)
+        return Endless(**self.blame(index), what=f"was still running {after}", advice=advice)
 
     def alone(self) -> bool:
         return not self.ready and len(self.at_barrier) + len(self.at_warp) + len(self.at_cluster) == 1

@@ -53,6 +53,10 @@ in vain as often. Any change of memory starts all of this afresh.
 When all groups of a chunk look in vain, only another chunk can help, and `execute` yields. The engine then
 lets other chunks run. If all chunks have yielded and nothing has changed, the launch is stuck, and `stuck`
 says why.
+
+**Loops without end.** A chunk that has run for long is watched for rounds that are all alike (`circles`). Of
+other loops nobody can say whether they end, so they are stopped by a number of instructions or by the time
+that they take (`Run.spend`).
 """
 
 from __future__ import annotations
@@ -64,6 +68,7 @@ import numpy as np
 from . import (
     block_meetings,
     branching,
+    circles,
     cluster_meetings,
     tensor_memory_steps,
     transfers,
@@ -93,6 +98,8 @@ def execute(run: Run, steps: Sequence[Sequence[Step]]) -> Iterator[int]:
             run.forget()
             yield state
             continue
+        if run.spent > run.watch_after and circles.look(run, place):
+            raise _in_circles(run, place)
         if place not in run.ran:
             run.ran.add(place)
             run.idle = 0
@@ -213,6 +220,17 @@ def _finish(run: Run) -> None:
         what=f"waits at this {where} for {missing}.{elsewhere}",
         elsewhere=next((o for o in others if o is not None), None),
         advice=advice,
+    )
+
+
+def _in_circles(run: Run, place: Place) -> Endless:
+    """The fault of a chunk whose loop has the same round again and again."""
+    segment = run.program.segments[place.segment]
+    run.lanes = run.ready[place]
+    return Endless(
+        **run.blame(max(segment.stop - 1, segment.first)),
+        what="goes round a loop forever: nothing that its condition depends on changes any more.",
+        advice="Does each round change what the loop's condition looks at?",
     )
 
 

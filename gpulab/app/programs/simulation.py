@@ -1,0 +1,71 @@
+"""A process in which "a GPU" means the simulated one: for programs that were written for real ones."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+from gpulab.simulator import device as devices
+from gpulab.simulator import hardware
+
+from . import imports
+
+
+def install(gpu: str = "") -> devices.SimulatedDevice:
+    """From now on this process and those that it starts simulate a GPU: the device.
+
+    `gpu` is a name of the catalogue, or empty for the one in use. Imports of CUDA packages lead to the faces,
+    and PyTorch's "cuda" device means the CPU. Raises hardware.UnknownGPU.
+    """
+    chosen = hardware.find(gpu) if gpu else devices.current().gpu
+    os.environ |= {"GPULAB_SIMULATE": "1", "GPULAB_GPU": chosen.name}
+    device = devices.simulate(chosen.name)
+    imports.install()
+    if find_spec("torch"):
+        from . import torch_cuda
+
+        torch_cuda.install()
+    return device
+
+
+@contextmanager
+def timed_by(clock: str) -> Iterator[None]:
+    """While it is entered, Triton's benchmarks are timed by this clock: none, wall or modelled."""
+    if not find_spec("triton"):
+        yield
+        return
+    from gpulab.frontends.triton.testing import testing
+
+    with testing.timed_by(CLOCKS[clock]):
+        yield
+
+
+def _no_time(fn: Callable[[], Any]) -> float:
+    """Runs the function, so that it is checked and counted; its time is not a number."""
+    fn()
+    return float("nan")
+
+
+def _wall_time(fn: Callable[[], Any]) -> float:
+    """The milliseconds of the simulation."""
+    began = time.perf_counter()
+    fn()
+    return 1e3 * (time.perf_counter() - began)
+
+
+def _modelled_time(fn: Callable[[], Any]) -> float:
+    """The milliseconds of the function's kernels by the time model; not a number where it launches none."""
+    from gpulab.analysis.machine.modelled import modelled
+    from gpulab.analysis.profile.watch import NothingLaunched
+
+    try:
+        return 1e3 * modelled(fn).seconds
+    except NothingLaunched:
+        return float("nan")
+
+
+CLOCKS = {"none": _no_time, "wall": _wall_time, "modelled": _modelled_time}
