@@ -1,4 +1,4 @@
-# exercise: tensor.overlap  fails: right  says: Divergent barrier
+# exercise: tensor.overlap  fails: block barriers  says: naive
 import gpulab
 from gpulab import cupy as cp
 

@@ -1,4 +1,4 @@
-# exercise: async.roles  fails: right  says: Divergent barrier
+# exercise: async.roles  fails: block barriers  says: naive
 from gpulab import cupy as cp
 
 HEAD = r"""
