@@ -531,7 +531,7 @@ _TABLE: tuple[Metric, ...] = (
     Metric(
         "block_hand_overs",
         "hand-overs",
-        "hand-overs of the block that has most, once for each warp; summed over launches, which run one after another",
+        "hand-overs of the block that has most, once for each warp; summed over launches",
         fact="block_hand_overs",
         blame="hand_overs",
     ),

@@ -77,7 +77,8 @@ class Launch:
     `shared_bytes` is static and dynamic shared memory per block; `registers` and `spill_bytes` (per thread)
     and `occupancy` are None where ptxas was not to be had. `most_loaded` is the bytes of global loads of the
     block that has most, `most_asked` of loads and atomics. `most_handed` is the hand-overs of the block that
-    has most. `seconds` is the time of the simulation, not of a GPU. `recording` holds the first requests of each memory instruction, for figures.
+    has most. `seconds` is the time of the simulation, not of a GPU.
+    `recording` holds the first requests of each memory instruction, for figures.
     """
 
     kernel: str

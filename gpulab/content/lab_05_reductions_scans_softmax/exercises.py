@@ -43,8 +43,8 @@ each can at most double how many values a lane knows of. Handing all of them to 
 the 8 warps of a block must hand over once, and one barrier does it: 8. A tree in shared memory over 256
 values has one before it and one in each of 8 rounds: 72. Hand-overs are barriers and atomics, because a warp
 can wait for others by an atomic as well; the block's own addition to `out` is one more. The busiest block
-counts, because blocks that do nothing would lower a mean. Nor may one block do the work of all: an eighth of n
-elements is n/2 bytes, and the last turn of 256 threads is 1,024 more.
+counts, because blocks that do nothing would lower a mean. Nor may one block do the work of all: an eighth of
+n elements is n/2 bytes, and the last turn of 256 threads is 1,024 more.
 
 **kahan**: for each element a subtraction, an addition and two subtractions for what was lost: 4. An exact
 two-sum takes 6 and one more to collect its error: 7. The error is at most 2·2⁻⁵³ (N. Higham, "The Accuracy of
@@ -52,7 +52,8 @@ Floating Point Summation", 1993), the reference's own rounding 2⁻⁵³: togeth
 1,000 numbers loses about ten times as much.
 
 **scan**: a thread that adds up all elements before it in its block loads 1 … 256 of them, 128.5 on average,
-4 B each: 514. Hillis and Steele's scan over 256 with two buffers has 1 + 8 barriers of 8 warps. Its wavefronts: 8 to fill, in round k 8 loads of the own value, 8 stores, and a load by the warps that have a thread
+4 B each: 514. Hillis and Steele's scan over 256 with two buffers has 1 + 8 barriers of 8 warps. Its
+wavefronts: 8 to fill, in round k 8 loads of the own value, 8 stores, and a load by the warps that have a thread
 t ≥ 2ᵏ: 8 in rounds 0–5 (2⁵ = 32: 7), so 8·5 + 7 + 6 + 4 = 57; 8 at the end: 8 + 128 + 57 + 8 = 201. With
 warp scans: 8 stores, and warp w reads w totals: 28; 36.
 
@@ -74,8 +75,8 @@ of 1,024 the solution takes 49 of a thread for each element, 44 with a branch, a
 an exponential in float64 or in 64-bit integers makes it more than 90.
 
 **row_softmax**: three passes load 3 · 4 B. A tree over 256 threads has 1 + 8 barriers, and one more before
-the array is used again: 10, twice, for 8 warps. One copy of all elements is n/8 sectors loaded and n/8 stored; lanes that
-each take a row of their own touch a sector for each element, 2 · n.
+the array is used again: 10, twice, for 8 warps. One copy of all elements is n/8 sectors
+loaded and n/8 stored; lanes that each take a row of their own touch a sector for each element, 2 · n.
 
 **add_norm**: the addition loads 8 B; a layer norm in three passes 3 · 4 and the weight 4. Fused: x, residual,
 weight: 12. Stored: the sum and the result, 8.

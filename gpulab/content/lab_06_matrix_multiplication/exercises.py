@@ -15,7 +15,7 @@
 | | | | shared wavefronts/warp FMA | 0.66 | 0.28 | |
 | wide | (8, 8): wide(a, b, c) | two floats at a time | load requests | with 4 B | half | 5 |
 | | | | shared requests/warp FMA | 0.25 | 0.125 | |
-| staged | (32, 32): staged(a, b, c), mended | two buffers | hand-overs of the busiest block | 2·k | k + 32 | 3 |
+| staged | (32, 32): staged(a, b, c), mended | two buffers | hand-overs of a block | 2·k | k + 32 | 3 |
 | | | | load bytes | 8·m·n·k | tiles of 32 | |
 | matvec | (32, 8): matvec(a, x, y) | the matrix is read once | load sectors | m·k | m·k/4 | 5 |
 | | | | load bytes | 8·m·k | 4.5·m·k | |

@@ -49,7 +49,7 @@ class Counts:
     block: tuple[int, int, int]
     most_loaded: int = 0  # bytes of global loads of the block that has most
     most_asked: int = 0  # … of loads and atomics
-    # warps of the block that has most, at barriers, mbarriers, atomics and strong loads, each time they pass one
+    # warps of the block that has most, each time one passes a barrier, mbarrier, atomic or strong load
     most_handed: int = 0
 
     def total(self, column: str, kind: str | None = None, space: str | None = None) -> int:
