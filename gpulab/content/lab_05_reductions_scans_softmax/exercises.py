@@ -53,9 +53,9 @@ Floating Point Summation", 1993), the reference's own rounding 2⁻⁵³: togeth
 
 **scan**: a thread that adds up all elements before it in its block loads 1 … 256 of them, 128.5 on average,
 4 B each: 514. Hillis and Steele's scan over 256 with two buffers has 1 + 8 barriers of 8 warps. Its
-wavefronts: 8 to fill, in round k 8 loads of the own value, 8 stores, and a load by the warps that have a thread
-t ≥ 2ᵏ: 8 in rounds 0–5 (2⁵ = 32: 7), so 8·5 + 7 + 6 + 4 = 57; 8 at the end: 8 + 128 + 57 + 8 = 201. With
-warp scans: 8 stores, and warp w reads w totals: 28; 36.
+wavefronts: 8 to fill, in round k 8 loads of the own value, 8 stores, and a load by the warps that have a
+thread t ≥ 2ᵏ: 8 in rounds 0–5 (2⁵ = 32: 7), so 8·5 + 7 + 6 + 4 = 57; 8 at the end: 8 + 128 + 57 + 8 = 201.
+With warp scans: 8 stores, and warp w reads w totals: 28; 36.
 
 **compact**: a flag and a place for every element: 4 (read a) + 4 (scan the flags) + 8 (read a and its place)
 = 16 loaded, 4 + 4 + about 2 stored. Counting per block and ranking by votes reads a twice and the counts of

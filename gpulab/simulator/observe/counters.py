@@ -381,8 +381,9 @@ class Counters(Observer):
             table,
             self._grid,
             self._block,
-            *(max((int(asked[i].max()) for _, asked in self._asked.values()), default=0) for i in (0, 1)),
-            max((int(handed.max()) for _, handed in self._handed.values()), default=0),
+            most_loaded=max((int(asked[0].max()) for _, asked in self._asked.values()), default=0),
+            most_asked=max((int(asked[1].max()) for _, asked in self._asked.values()), default=0),
+            most_handed=max((int(handed.max()) for _, handed in self._handed.values()), default=0),
         )
 
     def _size(self, lanes: Array | None, chunk: Chunk) -> tuple[int, int]:
