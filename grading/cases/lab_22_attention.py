@@ -15,7 +15,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "attention_project.backward": (
         heads_case(2, 1, 10, 17, True),
-        heads_case(6, 3, 50, 45, False, scale=20),
+        heads_case(6, 3, 70, 45, False, scale=20),
         heads_case(2, 2, 1, 33, True),
         heads_case(2, 1, 192, 256, True, name="causal"),
     ),
