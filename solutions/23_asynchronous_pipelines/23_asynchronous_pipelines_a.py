@@ -61,7 +61,7 @@ for name in ("A100", "H100", "B200"):
     print(f"{name}: {gpu.dram_bandwidth} for {1e9 * seconds:.0f} ns: {whole / 1e3:,.0f} KB on their way")
 
 # %% [markdown]
-# The latency is a measured number and its source stands in the data sheet: `hardware.find("A100").dram_latency`.
+# The latency was measured, and the data sheet names its source: `hardware.find("A100").dram_latency`.
 #
 # **Predict.** An A100 brings 2,039 GB/s with a latency of 391 ns, and has 108 SMs. How many bytes must each SM have
 # on their way? (A GB/s times a ns is a byte.)
@@ -145,16 +145,16 @@ ONE_TILE = r"""
 extern "C" __global__ void turn(const float4* x, float4* out, int tiles) {
     __shared__ float4 slot[128];
     int t = threadIdx.x;
-    x += blockIdx.x * tiles * 128;        // this block's tiles lie one behind the other
+    x += blockIdx.x * tiles * 128;        // this block's tiles are contiguous
     out += blockIdx.x * tiles * 128;
     for (int k = 0; k < tiles; k++) {
         __pipeline_memcpy_async(&slot[t], &x[k * 128 + t], 16);
         __pipeline_commit();
         __pipeline_wait_prior(0);         // my own 16 bytes are there
-        __syncthreads();                  // everybody's are
+        __syncthreads();                  // those of all threads are
         float4 v = slot[127 - t];
         out[k * 128 + t] = make_float4(v.w, v.z, v.y, v.x);
-        __syncthreads();                  // everybody has read the slot: it may be overwritten
+        __syncthreads();                  // all threads have read the slot: it may be overwritten
     }
 }
 """
@@ -176,7 +176,7 @@ print("barriers of a warp:", report["barriers_per_warp"])
 #
 # ![Four slots in a ring. While tile 4 is read in slot 0, the tiles 5 and 6 are on their way into slots 1 and 2, and tile 7 is sent into slot 3, which tile 3 has left.](drawings/ring.svg)
 #
-# **See.** Who is where in each turn of the loop:
+# **See.** What happens in each turn of the loop:
 
 # %%
 for k in range(6):
@@ -399,9 +399,9 @@ except Exception as error:
 # %% [markdown]
 # **Why.** A GPU that runs the forgetful kernel hangs, and prints nothing. The simulator sees that no thread can go on
 # any more and names what each one waits for: which barrier, which phase, how many arrivals are missing. Look at these
-# three numbers first whenever a pipeline stands still.
+# three numbers first whenever a pipeline hangs.
 #
-# Why does the store of `out` come after the arrival at `empty`? Because the value is in a register by then. Whoever
+# Why does the store of `out` come after the arrival at `empty`? Because the value is in a register by then. A warp that
 # arrives as early as possible lets the producer go on as early as possible.
 #
 # ## Detective · Right with three tiles
@@ -589,7 +589,7 @@ merit(ring)
 #
 # <details><summary>5. Producer and consumer stand still. What do you look at?</summary>
 #
-# At which barrier each one waits, in which phase, and how many arrivals that phase lacks. All are missing if nobody
+# At which barrier each one waits, in which phase, and how many arrivals that phase lacks. All are missing if no thread
 # arrived in it, which points to a wrong parity; some are missing if the count of the initialisation is wrong.
 # </details>
 
@@ -616,8 +616,8 @@ gpulab.recap("23")
 # - *More stages are always better.* Beyond bandwidth · latency nothing more arrives per second, and shared memory for
 #   slots lowers the number of blocks.
 # - *`__pipeline_wait_prior(0)` is a barrier.* It waits for the thread's own copies. Others may not have arrived.
-# - *An mbarrier is a faster `__syncthreads()`.* It is another thing: arriving and waiting are apart, and it belongs to
-#   whoever uses it, not to the block.
+# - *An mbarrier is a faster `__syncthreads()`.* It does something else: arriving and waiting are separate, and only the
+#   threads that use it take part, not the whole block.
 #
 # ### References
 #

@@ -18,7 +18,7 @@
 #
 # In part A every thread computed addresses and sent its own 16 bytes. A Hopper GPU has an engine in each SM that does
 # this for a whole tile, the **Tensor Memory Accelerator** (TMA). One thread says "bring me this box of that array",
-# and an mbarrier tells everybody when it is there. FlashAttention-3 and every fast matrix product for Hopper are built
+# and an mbarrier tells all threads when it is there. FlashAttention-3 and every fast matrix product for Hopper are built
 # on it.
 #
 # When you are through, you can
@@ -100,7 +100,7 @@ extern "C" __global__ void turn(const float4* x, float4* out, int tiles) {
         }
         wait(&full, k & 1);
         float4 v = slot[255 - t];
-        __syncthreads();                  // everybody has read the slot: it may be overwritten
+        __syncthreads();                  // all threads have read the slot: it may be overwritten
         out[k * 256 + t] = make_float4(v.w, v.z, v.y, v.x);
     }
 }
@@ -629,7 +629,7 @@ gpulab.plot.bars(
 # - Subtract the row's maximum, as in lab 05.
 # - `CUDART_INF_F` is infinity, from `<math_constants.h>`. `over_block` below gives all threads of a block the largest
 #   of their values, or the sum.
-# - A block that has ended has no shared memory any more. Nobody may still want to read it.
+# - When a block ends, its shared memory is gone. No other block may still need to read it.
 # - **Budget:** each element is read once and written once.
 #
 # About 20 lines.
@@ -740,7 +740,7 @@ merit(bulk)
 # When all arrivals have come that it was initialised for, and all bytes that were announced in this phase.
 # </details>
 #
-# <details><summary>2. Who announces the bytes of a multicast?</summary>
+# <details><summary>2. Which blocks announce the bytes of a multicast?</summary>
 #
 # Every block that receives it, at its own mbarrier, although only one block sends the copy.
 # </details>
@@ -787,7 +787,7 @@ gpulab.recap("23")
 # - *All 32 lanes of the producer warp send copies.* One does. If all do, each tile is copied 32 times.
 # - *A cluster is a larger block.* It has its own barrier, and its blocks can read each other's shared memory, but each
 #   keeps its own registers, its own shared memory and its own `__syncthreads()`.
-# - *`__syncthreads()` makes stores visible to everybody.* To the threads of the block. The copy engine needs a proxy
+# - *`__syncthreads()` makes stores visible everywhere.* Only to the threads of the block. The copy engine needs a proxy
 #   fence besides.
 # - *Clusters can have 16 blocks.* Eight is what every GPU of compute capability 9.0 runs; 16 must be asked for by an
 #   attribute and are not portable.

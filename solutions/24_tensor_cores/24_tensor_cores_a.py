@@ -23,7 +23,7 @@
 # When you are through, you can
 #
 # 1. write the 64 bits that tell a tensor core where its operand lies;
-# 2. let 128 threads multiply tiles that the copy engine has brought, and know who holds which sum;
+# 2. let 128 threads multiply tiles that the copy engine has brought, and know which thread holds which sum;
 # 3. copy the next tile while this one is multiplied;
 # 4. say what a sum of eight-bit products loses on Hopper, and avoid it;
 # 5. find a missing proxy fence, which no test of the result can show.
@@ -86,7 +86,7 @@ gpulab.check("tensor.describe", describe)
 
 # %% [markdown]
 # **Why.** A tile that is copied with the 128-byte swizzle is simplest of all. Its rows are 128 bytes long, which is 64
-# halves or 8 pieces, and lie one behind the other. Eight rows take 1,024 bytes, so the stride is 1,024. The leading
+# halves or 8 pieces, and follow each other without a gap. Eight rows take 1,024 bytes, so the stride is 1,024. The leading
 # offset is not used, because all of a row's pieces are inside the swizzle; one sets it to 16.
 #
 # To multiply the next 16 halves of k, add 32 bytes to the start address, 2 in the descriptor's units. The hardware
@@ -603,7 +603,7 @@ gpulab.check("tensor.fence", fence)
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what is missing, who writes and who reads there, why `__syncthreads()` is not enough, and
+# In three to five sentences: what is missing, what writes and what reads there, why `__syncthreads()` is not enough, and
 # why a thousand comparisons did not show it. Cite the two lines that the sanitizer names. A person reads this: 1 point
 # for the cause, 1 point for the two lines and what each does.
 

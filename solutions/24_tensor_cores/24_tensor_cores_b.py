@@ -55,7 +55,7 @@ gpulab.predict("tensor.columns", ...)
 # Columns are allocated, as memory on the host is. One warp does it, and some warp frees them before the block ends.
 # The address that you get is a number: columns are counted in its low bits, lanes from bit 16 on.
 #
-# | call | who | meaning |
+# | call | called by | meaning |
 # |---|---|---|
 # | `ptx::tcgen05_alloc(ptx::cta_group_1, &place, n)` | one warp | n columns (32, 64, …, 512); the address is in `place` |
 # | `ptx::tcgen05_relinquish_alloc_permit(ptx::cta_group_1)` | the same warp | this block allocates no more |
@@ -126,9 +126,9 @@ __device__ void store_row(const u32 (&bits)[64], float* row) {
 """
 
 # %% [markdown]
-# Reading Tensor Memory and asking for products are two more kinds of access that must be told apart.
-# `ptx::tcgen05_fence_before_thread_sync()` stands before a barrier behind which another thread goes on with tcgen05, and
-# `ptx::tcgen05_fence_after_thread_sync()` behind the barrier, or behind the wait for a commit.
+# The tensor cores also have to know in which order threads follow each other.
+# `ptx::tcgen05_fence_before_thread_sync()` comes before a barrier after which another thread uses tcgen05, and
+# `ptx::tcgen05_fence_after_thread_sync()` after the barrier, or after the wait for a commit.
 #
 # **Do.** Write `by_one_thread(a, b, c)`: `c` = a · bᵀ. Two cells.
 #
@@ -227,7 +227,7 @@ for name, code in mistakes.items():
 # steps would look for a phase that is long over, and the same parity would mean a later one: it would wait for ever. Wait
 # at a barrier only if nothing can run two phases ahead of you.
 #
-# Nobody needs 128 threads to hold sums any more. A B200's kernels have one thread that copies, one that asks for
+# No kernel needs 128 threads to hold sums any more. A B200's kernels have one thread that copies, one that asks for
 # products, and four warps that read finished tiles while the next ones are made.
 #
 # ## 7 · Two blocks, one product
@@ -595,9 +595,9 @@ gpulab.plot.heat_maps(
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. Who asks for a product, and who must know that it is made?</summary>
+# <details><summary>1. Which thread asks for a product, and which ones must know that it is made?</summary>
 #
-# One thread asks and commits to an mbarrier. Who overwrites an operand waits there, and so does who reads the sums.
+# One thread asks and commits to an mbarrier. A thread that overwrites an operand waits there, and so does a thread that reads the sums.
 # </details>
 #
 # <details><summary>2. Which lanes of Tensor Memory does thread 70 read, and which row of the tile is it?</summary>

@@ -9,7 +9,7 @@
 | | | | bytes | – | 8·n | |
 | async.handshake | kernel, 2 warps, 2 slots | mbarriers | barriers | 2 a tile and 1 | 1 | 4 |
 | | | | bytes | – | 8·n | |
-| async.parity | kernel, mended | phases, parity | – | – | – | 3 |
+| async.parity | kernel, corrected | phases, parity | – | – | – | 3 |
 
 Derivations:
 

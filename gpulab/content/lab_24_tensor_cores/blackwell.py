@@ -217,7 +217,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         hints=(
             "A step is 256 of k: a tile of 128 × 128 bytes of each operand and 2,048 bytes of scales of "
-            "each, one behind the other in `scales_a`: those of step s of tile row r begin at (r · steps + "
+            "each, one after the other in `scales_a`: those of step s of tile row r begin at (r · steps + "
             "s) · 2,048.",
             "The 512 bytes for 64 of k fill four columns: `scales_to(columns + 4 * i, part)`. Those of B go"
             " into other columns, for example 16 further on.",

@@ -204,7 +204,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "block barriers",
                 naive=lambda sizes: 5 * blocks(sizes) * (1 + count(sizes, "k") // TILE),
                 why="one for each of 5 warps: the mbarriers are initialised",
-                advice="The producer waits at `empty`, the warpgroup at `full`. Nobody needs all five warps.",
+                advice="The producer waits at `empty`, the warpgroup at `full`. No wait needs all 5 warps.",
                 case=EVERY,
             ),
             _copies(0.5, TILE),
@@ -241,7 +241,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _products(0.5, 32),
         ),
         hints=(
-            "Let the tensor cores begin anew in every step: `adds` is false for a step's first product.",
+            "Let the tensor cores start again in every step: `adds` is false for a step's first product.",
             "After `wait_products<0>()` the registers `d` hold the sum over this step's 128 of k. Add each "
             "to a second array of 32 floats.",
             "The second array begins at zero and is what you store at the end.",
@@ -262,7 +262,7 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=5e-3,
         atol=5e-2,
         hints=(
-            "Who writes the tile of A, and who reads it?",
+            "What writes the tile of A, and what reads it?",
             "Threads and tensor cores come to shared memory by different ways. What makes the writes of the"
             " one visible to the other?",
             "Every thread that wrote calls `ptx::fence_proxy_async(ptx::space_shared)` before the barrier.",
