@@ -567,7 +567,8 @@ plot.picture(ax, "Each time one tile too many begins a round, the share falls; t
 # | all warps alike | warps that only load and warps that only multiply |
 #
 # `mma.sync` runs on an H100 as well, but not at its peak; that takes `wgmma` (NVIDIA H100 whitepaper, 2022;
-# PTX ISA). On a GPU the next cell measures your kernels against cuBLAS in float16.
+# PTX ISA). You write kernels with all of these in lab 23 (rings, TMA, swizzles, warps with roles) and lab 24
+# (`wgmma`, `tcgen05`). On a GPU the next cell measures your kernels against cuBLAS in float16.
 
 # %% jupyter={"source_hidden": true}
 from gpulab import device

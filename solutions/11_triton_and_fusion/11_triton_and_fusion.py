@@ -630,7 +630,7 @@ for name, r in (("gelu_dropout", forward), ("random numbers alone", numbers_alon
 #
 # You manage neither shared memory nor barriers, because the compiler places both. It also arranges that the next
 # blocks are copied while the present ones are multiplied (`num_stages`). On Hopper and later GPUs, a block can be
-# fetched by TMA, which lab 06 B names. You describe the array once, with `tl.make_tensor_descriptor`, and then load a
+# fetched by TMA, the copy engine of lab 23. You describe the array once, with `tl.make_tensor_descriptor`, and then load a
 # block by the position of its corner, without addresses or masks.
 #
 # **Predict.** How many times as many bytes do tiles of 16 × 16 load as tiles of 64 × 64?

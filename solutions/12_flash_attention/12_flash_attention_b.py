@@ -707,7 +707,7 @@ plot.bars(
 # %% [markdown]
 # **Why.** If a warp waits for its products and then for its exponentials, the two times add up. Version 3 lets two
 # groups of four warps take turns (**ping-pong**), so that one group's softmax runs while the other group's products
-# are computed. A third group only loads, through TMA (**warp specialisation**; lab 06 B names both). For FP8,
+# are computed. A third group only loads, through TMA (**warp specialisation**; lab 23 has both). For FP8,
 # version 3 spreads outliers with a Hadamard transform (lab 09) and scales block by block.
 #
 # **FlashAttention-4 (2026)** is for the B200, whose products are twice as fast again, with exponentials as before
