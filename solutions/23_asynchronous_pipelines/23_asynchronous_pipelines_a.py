@@ -21,7 +21,7 @@
 # kernels of the last six years do something else: they send for their data long before they need them and compute
 # in the meantime. This lab is about how a kernel keeps track of data that are still on their way.
 #
-# When you are through, you can
+# By the end you can
 #
 # 1. work out how many bytes must be on their way to keep a GPU's memory busy;
 # 2. write a ring of slots that `cp.async` fills, with one barrier a tile;

@@ -21,7 +21,7 @@
 # and an mbarrier tells all threads when it is there. FlashAttention-3 and every fast matrix product for Hopper are built
 # on it.
 #
-# When you are through, you can
+# By the end you can
 #
 # 1. bring a tile to shared memory with one instruction and wait for its bytes at an mbarrier;
 # 2. describe an array by a tensor map, and let the hardware swizzle a tile so that its columns have no bank conflicts;
@@ -59,7 +59,8 @@ gpulab.start("23", gpu="H100")
 #
 # Two more lines belong to every kernel of this part. After `mbarrier_init`,
 # `ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster)` makes the new mbarriers visible to the copy engine,
-# which is not a thread of your block. And a tile starts at a multiple of 128 bytes: `__shared__ alignas(128)`. The
+# which is not a thread of your block. Bulk copies need tiles at multiples of 16 bytes and the tensor copies of section 7
+# at multiples of 128, so all kernels here declare `__shared__ alignas(128)` or more. The
 # first cell has the beginning that all kernels of this part share, the second one a kernel that copies one tile at a
 # time.
 
@@ -358,8 +359,9 @@ print(found.get().astype(int))
 # %% [markdown]
 # Stores by the engine read shared memory that your threads have written. The engine is not a thread of the block, so
 # a barrier is not enough: each thread first makes its own stores visible to it with
-# `ptx::fence_proxy_async(ptx::space_shared)`, and then all meet. One thread sends the tile and waits until it has been
-# read, since shared memory is gone when the block ends:
+# `ptx::fence_proxy_async(ptx::space_shared)`, and then all meet. One thread sends the tile and waits until the
+# copy is complete. (It must at least wait until the tile has been read, because shared memory is gone when the block
+# ends.)
 #
 # ```c++
 # ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &out, at, tile);
@@ -512,8 +514,8 @@ gpulab.check("async.roles", roles)
 #
 # ## 10 · Four blocks share a copy
 #
-# Blocks used to know nothing of each other. From Hopper on, up to eight of them can be launched as a **cluster**: they
-# run at the same time, on neighbouring SMs, and can reach each other's shared memory. `__cluster_dims__(4, 1, 1)` in
+# Before Hopper, blocks could exchange data through global memory only. Now up to eight of them can be launched as a
+# **cluster**: they run at the same time, on SMs of one GPC, and can reach each other's shared memory. `__cluster_dims__(4, 1, 1)` in
 # front of a kernel's name makes clusters of four blocks; `ptx::get_sreg_cluster_ctarank()` is a block's rank in its
 # cluster.
 #
@@ -690,7 +692,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) gather(const float* x, floa
 gpulab.check("async.gather", gather)
 
 # %% [markdown]
-# **See.** What is said if the last `cluster.sync()` is missing.
+# **See.** What the sanitizer says if the last `cluster.sync()` is missing.
 
 # %%
 gpulab.need(gather)

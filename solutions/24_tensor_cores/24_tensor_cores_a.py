@@ -20,7 +20,7 @@
 # cores read both operands from shared memory by themselves, and they work while your threads do something else. An H100
 # reaches its advertised rate in no other way.
 #
-# When you are through, you can
+# By the end you can
 #
 # 1. write the 64 bits that tell a tensor core where its operand lies;
 # 2. let 128 threads multiply tiles that the copy engine has brought, and know which thread holds which sum;

@@ -19,7 +19,7 @@
 # takes both away. One thread asks, and the sums lie in **Tensor Memory**, a memory of 256 KB in each SM that is there
 # for nothing else. Two blocks can work on one product. And for numbers of four bits the tensor cores apply the scales.
 #
-# When you are through, you can
+# By the end you can
 #
 # 1. allocate columns of Tensor Memory, multiply into them, and read sums back;
 # 2. say which threads have to wait for what, when one thread does all the asking;
@@ -203,7 +203,7 @@ def by_one_thread(a, b, c):
 gpulab.check("tensor.memory", by_one_thread)
 
 # %% [markdown]
-# **See.** What is said if a block forgets to free its columns, and if a warp reads lanes that are not its own.
+# **See.** What the simulator says if a block forgets to free its columns, and if a warp reads lanes that are not its own.
 
 # %%
 gpulab.need(by_one_thread)
@@ -232,7 +232,7 @@ for name, code in mistakes.items():
 #
 # ## 7 · Two blocks, one product
 #
-# A pair of blocks of a cluster, on neighbouring SMs, can make one product of 256 rows (`cta_group::2`). Each block holds
+# A pair of blocks of a cluster can make one product of 256 rows (`cta_group::2`). Each block holds
 # 128 rows of A and of the sums. Of B, each holds half of the rows, and the tensor cores of both read both halves.
 #
 # ![Two blocks make 256 by 64 sums. Each brings its own 128 rows of A and half of the 64 rows of B. The tensor cores read both halves of B.](drawings/pair.svg)

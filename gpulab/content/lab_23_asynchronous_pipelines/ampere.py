@@ -21,8 +21,8 @@ blocks · tile)⌉ tiles at a time, and needs one slot more for the tile that it
 barrier a tile the slot of tile k − 1 is refilled behind the barrier, so S − 2 tiles are behind a wait, of
 16 bytes a thread each. Behind the last tile is nothing, behind the one before it one tile: (S − 2)·(tiles −
 S + 2) + … + 1 + 0 tiles over all waits, divided by the number of tiles. For 16 tiles and S = 4 that is
-29/16 tiles or 29 bytes. A kernel that waits at once for what it has sent has 0. One barrier a tile is the
-least: each thread reads what another one copied.
+29/16 tiles or 29 bytes. A kernel that waits at once for what it has sent has 0. With one barrier a
+tile each thread may read what another one copied; without any, it has to copy what it reads itself.
 
 **handshake**: one block barrier, behind which all threads see the initialised mbarriers. With block
 barriers in place of the mbarriers each tile needs two, one when it is there and one when it may be
