@@ -59,8 +59,7 @@ gpulab.start("23", gpu="H100")
 #
 # Two more lines belong to every kernel of this part. After `mbarrier_init`,
 # `ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster)` makes the new mbarriers visible to the copy engine,
-# which is not a thread of your block. Bulk copies need tiles at multiples of 16 bytes and the tensor copies of section 7
-# at multiples of 128, so all kernels here declare `__shared__ alignas(128)` or more. The
+# which is not a thread of your block. Tiles are `alignas(128)`, which the tensor copies of section 7 need. The
 # first cell has the beginning that all kernels of this part share, the second one a kernel that copies one tile at a
 # time.
 
