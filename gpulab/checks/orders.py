@@ -6,15 +6,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gpulab.analysis.sanitizer import Tools
-from gpulab.analysis.sanitizer.findings import CURE
 from gpulab.simulator import device as devices
 from gpulab.simulator import simt
 from gpulab.simulator.observe import Race, Races
-from gpulab.simulator.observe.early_touches import EarlyTouches
-from gpulab.simulator.observe.proxies import Proxies
 from gpulab.simulator.observe.synchronisation import MissedBarrier, MixedBarriers, Synchronisation
-from gpulab.simulator.observe.tensor_core_hazards import TensorCoreHazards
-from gpulab.simulator.observe.warpgroup_hazards import WarpgroupHazards
 
 from . import messages, pictures
 from .compare import index_words, pair_words
@@ -30,7 +25,6 @@ SEEDS = (1, 82)
 # Where one of these is in a kernel, copy engines or tensor cores use memory beside the threads. What is wrong
 # between them may give the right result here every time, and now and then a wrong one on a GPU.
 ASYNCHRONOUS = frozenset({"cp", "wgmma", "tcgen05"})
-HAZARDS = (Proxies, EarlyTouches, WarpgroupHazards, TensorCoreHazards)
 
 
 def race_case(answer: Launched) -> Case:
@@ -105,10 +99,8 @@ def _hazard(answer: Launched, case: Case) -> tuple[Detail, ...]:
     """The first thing that is wrong between threads and copy engines or tensor cores, in words."""
     tools = Tools(devices.current())
     answer.run(case, tools.standing())
-    found = next((str(hazard) for tool in HAZARDS for hazard in tools.of(tool)), "")
-    if answer.exercise.detective:
-        found = "\n".join(line for line in found.splitlines() if not line.startswith(CURE))
-    return (Detail(found),) if found else ()
+    found = tools.hazards()[:1]
+    return tuple(Detail(str(each.puzzle() if answer.exercise.detective else each)) for each in found)
 
 
 def _other_order(answer: Launched, case: Case) -> tuple[tuple[Detail, ...], str]:

@@ -41,7 +41,7 @@ gpulab.start("24", gpu="B200")
 # %% [markdown]
 # ## 6 · Sums with a memory of their own
 #
-# Tensor Memory has 128 **lanes** and 512 **columns** of 32 bits for each block that may run on an SM. A tile of sums of
+# Tensor Memory has 128 **lanes** and 512 **columns** of 32 bits, which the blocks on an SM share. A tile of sums of
 # 128 × n takes n columns: row i of the tile is lane i.
 #
 # ![Tensor Memory: 128 lanes and 512 columns. A tile of 128 by 64 sums takes 64 columns. Warp w reaches lanes 32 w to 32 w + 31.](drawings/tensor_memory.svg)
@@ -82,7 +82,7 @@ def how(m, n, sums=1, a=0, b=0):
 print(f"128 × 64 in float16: 0x{how(128, 64):08x}   256 × 64: 0x{how(256, 64):08x}")
 
 # %%
-HEAD = r"""
+BLACKWELL = r"""
 #include <cuda/ptx>
 #include <cuda_fp16.h>
 namespace ptx = cuda::ptx;
@@ -145,7 +145,7 @@ __device__ void store_row(const u32 (&bits)[64], float* row) {
 
 # %% nbgrader={"grade": false, "grade_id": "memory-kernel", "locked": false, "schema_version": 3, "solution": true, "task": false}
 asking = cp.RawKernel(
-    HEAD
+    BLACKWELL
     + r"""
 extern "C" __global__ void asking(
     const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, float* c, int n, int k) {
@@ -258,7 +258,7 @@ gpulab.predict("tensor.halved", ...)
 
 # %% nbgrader={"grade": false, "grade_id": "pair-kernel", "locked": false, "schema_version": 3, "solution": true, "task": false}
 pairing = cp.RawKernel(
-    HEAD
+    BLACKWELL
     + r"""
 __device__ void meet() {
     ptx::barrier_cluster_arrive();
@@ -359,7 +359,7 @@ gpulab.predict("tensor.per_number", ...)
 
 # %%
 SCALES = (
-    HEAD
+    BLACKWELL
     + r"""
 __device__ void scales_to(u32 columns, const void* part) {                   // 512 bytes to four columns
     u64 at = __cvta_generic_to_shared(part);

@@ -10,56 +10,26 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gpulab
 from gpulab import cupy as cp
 from gpulab.checks.checking import check
 from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.evidence.launch_records import read_kernel
 from gpulab.checks.spec import Answer, Array, Case, Contents, Exercise, Sizes
-from gpulab.frontends.cupy.tensor_maps import driver
 from gpulab.simulator import device
-
-# Four tiles of 8 × 32 floats, each brought and taken back by the copy engine of a GPU of 9.0 or newer.
-DOUBLE = r"""
-#include <cuda/ptx>
-namespace ptx = cuda::ptx;
-struct alignas(64) CUtensorMap { unsigned long long opaque[16]; };
-
-extern "C" __global__ void twice(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to) {
-    __shared__ alignas(1024) float tile[256];
-    __shared__ unsigned long long full;
-    int at[2] = {int(blockIdx.x) * 32, int(blockIdx.y) * 8};
-    if (threadIdx.x == 0) {
-        ptx::mbarrier_init(&full, 1);
-        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
-        ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &full, sizeof tile);
-        ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &from, at, &full);
-    }
-    __syncthreads();
-    while (!ptx::mbarrier_try_wait_parity(&full, 0)) {}
-    for (int i = threadIdx.x; i < 256; i += blockDim.x) tile[i] *= 2;
-    ptx::fence_proxy_async(ptx::space_shared);
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &to, at, tile);
-        ptx::cp_async_bulk_commit_group();
-        ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
-    }
-}
-"""
+from tests.cupy.test_tensor_maps import DOUBLE
 
 
-def described(array: Any) -> Any:
-    return driver.cuTensorMapEncodeTiled(
-        7, 2, array.data.ptr, list(reversed(array.shape)), [array.strides[0]], [32, 8], [1, 1], 0, 0, 0, 0
-    )[1]
+def maps(*arrays: Any) -> tuple[Any, ...]:
+    return tuple(gpulab.tensor_map(array, (8, 32), swizzle=128) for array in arrays)
 
 
 def twice(x: Any, y: Any) -> None:
-    cp.RawKernel(DOUBLE, "twice")((2, 2), (64,), (described(x), described(y)))
+    cp.RawKernel(DOUBLE, "twice")((2, 2), (64,), maps(x, y))
 
 
 def the_other_way(x: Any, y: Any) -> None:
-    cp.RawKernel(DOUBLE, "twice")((2, 2), (64,), (described(y), described(y)))
+    cp.RawKernel(DOUBLE, "twice")((2, 2), (64,), maps(y, y))
 
 
 def arrays(sizes: Sizes) -> tuple[Array, ...]:

@@ -99,16 +99,20 @@ def wrong_files(lab: str) -> list[Path]:
 
 
 def wrong_answer(path: Path) -> dict[str, Any]:
-    """The names that a wrong submission binds; functions that its lab gives are there for it to call."""
+    """The names that a wrong submission binds; functions and texts that its lab gives are there for it to use."""
     source = path.read_text()
     bound, used = bound_and_used(source)
-    given = [text for name, text in _given(path.parts[-3]).items() if name in used - bound]
+    needed, given = used - bound, list[str]()
+    for name, text in reversed(_given(path.parts[-3]).items()):  # what one uses is given before it
+        if name in needed:
+            needed |= bound_and_used(text)[1]
+            given.insert(0, text)
     return _run([*given, source], str(path))
 
 
 @cache
 def _given(lab: str) -> dict[str, str]:
-    """The functions that a lab's notebooks give to learners: name → source."""
+    """The functions that a lab's notebooks give to learners, and what takes no call to make: name → source."""
     found: dict[str, str] = {}
     for cell in cells(lab, "code"):
         if cell.metadata.get("nbgrader", {}).get("solution"):
@@ -116,7 +120,13 @@ def _given(lab: str) -> dict[str, str]:
         for statement in ast.parse(_without_calls(cell.source)).body:
             if isinstance(statement, ast.FunctionDef):
                 found[statement.name] = ast.unparse(statement)
+            elif isinstance(statement, ast.Assign) and not _calls(statement):
+                found |= {t.id: ast.unparse(statement) for t in statement.targets if isinstance(t, ast.Name)}
     return found
+
+
+def _calls(statement: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Call) for node in ast.walk(statement))
 
 
 def _run(cells: list[str], name: str) -> dict[str, Any]:

@@ -75,9 +75,8 @@ class Tools:
         return [found for made in self._made if isinstance(made, tool) for found in made.findings]
 
     def findings(self) -> list[Finding]:
-        touched = [*self.of(WarpgroupHazards), *self.of(TensorCoreHazards)]
-        hazards = [Finding("barrier", str(h), known(h.first, h.second)) for h in touched]
-        told = {frozenset(hazard.places) for hazard in hazards if hazard.places}  # better than as races
+        touched = self._touched_early()
+        told = {frozenset(each.places) for each in touched if each.places}  # better than as races
         races = [
             Finding("race", str(r), known(r.first.location, r.second.location), r.sighting)
             for r in self.of(Races)
@@ -89,18 +88,28 @@ class Tools:
             Finding("barrier", str(m), known(m.location, getattr(m, "elsewhere", None)))
             for m in self.of(Synchronisation)
         ]
-        early = [
-            Finding("barrier", str(e), _once(known(e.copied, e.location))) for e in self.of(EarlyTouches)
-        ]
-        early += hazards
-        unseen = [Finding("proxy", str(u), known(u.written, u.location)) for u in self.of(Proxies)]
         return [
             *races,
-            *unseen,
+            *self._unseen_writes(),
             *(read for read in reads if not explained & set(read.places)),
             *missed,
-            *early,
+            *self._early_reads(),
+            *touched,
         ]
+
+    def hazards(self) -> list[Finding]:
+        """What is wrong between threads and copy engines or tensor cores, which use memory beside them."""
+        return [*self._unseen_writes(), *self._early_reads(), *self._touched_early()]
+
+    def _unseen_writes(self) -> list[Finding]:
+        return [Finding("proxy", str(u), known(u.written, u.location)) for u in self.of(Proxies)]
+
+    def _early_reads(self) -> list[Finding]:
+        return [Finding("barrier", str(e), _once(known(e.copied, e.location))) for e in self.of(EarlyTouches)]
+
+    def _touched_early(self) -> list[Finding]:
+        touched = [*self.of(WarpgroupHazards), *self.of(TensorCoreHazards)]
+        return [Finding("barrier", str(h), known(h.first, h.second)) for h in touched]
 
     def undefined_results(self, certain: bool) -> list[Finding]:
         """Warp operations without a defined result: wrong for `certain`, or only if somebody uses it."""

@@ -40,7 +40,7 @@ from gpulab.checks.builders import prediction
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Sizes
 
-from .hopper import LAB, count, halves, shape
+from .hopper import LAB, copies_budget, count, halves, shape
 
 GPU = "B200"
 ROWS, COLUMNS, STEP = 128, 64, 64  # a tile of C of one block, and halves of k in a step
@@ -101,18 +101,6 @@ def row_by_row(sizes: Sizes) -> int:
     return found
 
 
-def _copies(points: float) -> Budget:
-    return Budget(
-        "bulk_load_requests",
-        lambda sizes: 2 * tiles(sizes) * count(sizes, "k") // STEP,
-        points,
-        "copies",
-        why="one of A and one of B a step",
-        advice="That is {times} × as many. How many threads send a copy?",
-        case=EVERY,
-    )
-
-
 def _products(points: float, k: int, of: Any, why: str) -> Budget:
     return Budget(
         "tensor_products",
@@ -138,7 +126,7 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=2e-2,
         budgets=(
-            _copies(0.5),
+            copies_budget(0.5, lambda sizes: 2 * tiles(sizes) * count(sizes, "k") // STEP),
             Budget(
                 "tensor_memory_load_bytes",
                 lambda sizes: 4 * count(sizes, "m") * count(sizes, "n"),

@@ -32,6 +32,7 @@ sees the missing fence. On a GPU the result is wrong now and then.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -124,10 +125,11 @@ def _by_threads(points: float, metric: str, label: str) -> Budget:
     )
 
 
-def _copies(points: float, step: int) -> Budget:
+def copies_budget(points: float, limit: Callable[[Sizes], int]) -> Budget:
+    """At most `limit(sizes)` copies from global memory, at every case."""
     return Budget(
         "bulk_load_requests",
-        partial(copies, step),
+        limit,
         points,
         "copies",
         why="one of A and one of B a step",
@@ -172,7 +174,7 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=2e-2,
         budgets=(
-            _copies(0.5, TILE),
+            copies_budget(0.5, partial(copies, TILE)),
             _by_threads(1, "shared_load_requests", "loads from shared memory"),
             _by_threads(0.5, "global_load_requests", "loads from global memory"),
             _products(0.5, 16),
@@ -207,7 +209,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="The producer waits at `empty`, the warpgroup at `full`. No wait needs all 5 warps.",
                 case=EVERY,
             ),
-            _copies(0.5, TILE),
+            copies_budget(0.5, partial(copies, TILE)),
             _by_threads(0.5, "shared_load_requests", "loads from shared memory"),
         ),
         hints=(

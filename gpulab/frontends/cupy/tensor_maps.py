@@ -166,11 +166,10 @@ def _in_words(call: str, error: WrongTensorMap) -> BaseException:
     return shorten(CUDADriverError(f"CUDA_ERROR_INVALID_VALUE: {call}: {error}"))
 
 
-# Data types of tensor maps, by NumPy's name; their numbers are CUtensorMapDataType's.
-NUMBER_OF_TYPE = {
-    "uint8": 0, "uint16": 1, "uint32": 2, "int32": 3, "uint64": 4, "int64": 5, "float16": 6, "float32": 7,
-    "float64": 8, "bfloat16": 9,
-}  # fmt: skip
+# Types of elements by NumPy's name: ``CU_TENSOR_MAP_DATA_TYPE_UINT8`` and so on.
+TYPES = (
+    "uint8", "uint16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64", "bfloat16",
+)  # fmt: skip
 
 
 def tensor_map(array: Any, box: Sequence[int], swizzle: int = 0) -> np.void:
@@ -190,8 +189,8 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int = 0) -> np.void:
     128
     """
     encode: Any = _real().cuTensorMapEncodeTiled if devices.uses_gpu() else cuTensorMapEncodeTiled
-    if str(array.dtype) not in NUMBER_OF_TYPE:
-        known = ", ".join(NUMBER_OF_TYPE)
+    if str(array.dtype) not in TYPES:
+        known = ", ".join(TYPES)
         raise shorten(TypeError(f"A tensor map knows no elements of type {array.dtype}. It knows {known}."))
     if swizzle not in SWIZZLES:
         raise shorten(ValueError(f"The swizzle is {swizzle} bytes, but there are 0 (none), 32, 64 and 128."))
@@ -199,7 +198,7 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int = 0) -> np.void:
         raise shorten(ValueError("The elements of the array's last axis must lie side by side in memory."))
     real = _real()
     code, made = encode(
-        real.CUtensorMapDataType(NUMBER_OF_TYPE[str(array.dtype)]),
+        getattr(real.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{str(array.dtype).upper()}"),
         array.ndim,
         array.data.ptr,
         [real.cuuint64_t(size) for size in reversed(array.shape)],

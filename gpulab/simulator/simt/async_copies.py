@@ -34,23 +34,23 @@ def _wait(index: int, allowed: int) -> Step:
 
     def step(run: Run) -> None:
         copies = copies_of(run)
-        before = copies.pending
-        which, waiting = copies.group - allowed, run.mask()
+        waiting = run.mask()
+        done = [(copy, waiting & (copy.group < copies.group - allowed)) for copy in copies.pending]
         if run.on_wait:
-            _tell(run, index, [(copy, copy.lanes & waiting, copy.group < which) for copy in before])
-        for copy in before:
-            deliver(run, [copy], waiting & (copy.group < which))
+            _tell(run, index, waiting, done)
+        for copy, lanes in done:
+            deliver(run, [copy], lanes)
 
     return step
 
 
-def _tell(run: Run, index: int, some: list[tuple[Pending, Array, Array]]) -> None:
-    """Tell observers of a wait. `some` are copies, the lanes that wait, and those for which it is done."""
+def _tell(run: Run, index: int, waiting: Array, done: list[tuple[Pending, Array]]) -> None:
+    """Tell observers that lanes wait; `done` has each copy with the lanes whose wait for it is over."""
     arrived, left = np.zeros(run.shape, np.int64), np.zeros(run.shape, np.int64)
-    for copy, lanes, done in some:
+    for copy, over in done:
         nbytes = 4 * len(copy.values)
-        arrived += nbytes * (lanes & done)
-        left += nbytes * (lanes & ~done)
+        arrived += nbytes * (copy.lanes & over)
+        left += nbytes * (copy.lanes & waiting & ~over)
     for hear in run.on_wait:
         hear(index, arrived, left, run.chunk)
 

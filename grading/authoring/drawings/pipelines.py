@@ -28,9 +28,9 @@ def _blocks(tone: str) -> list[Part]:
     return [box(f"block {i}", tone) for i in range(4)]
 
 
-def _reads(pairs: list[tuple[str, str]]) -> Part:
+def _reads() -> Part:
     """Each block with a copy of its own."""
-    return column(*(flow(box(of, "read"), box(to, "plain")) for of, to in pairs), gap=4)
+    return column(*(flow(box("v", "read"), block) for block in _blocks("plain")), gap=4)
 
 
 _BOX = ["oooooo", "oorrrr", "oorrrr", "oorrrr"]
@@ -263,7 +263,7 @@ DRAWINGS = (
         "multicast",
         "Without a cluster, four blocks read the same piece of v four times. With a multicast it is read once and arrives in all four blocks.",
         row(
-            titled("v is read four times", _reads([("v", f"block {i}") for i in range(4)])),
+            titled("v is read four times", _reads()),
             titled("a multicast", flow(box("v", "read"), column(*_blocks("good"), gap=4))),
             gap=50,
         ),

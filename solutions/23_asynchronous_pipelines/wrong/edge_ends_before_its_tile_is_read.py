@@ -2,19 +2,6 @@
 import gpulab
 from gpulab import cupy as cp
 
-HEAD = r"""
-#include <cuda/ptx>
-namespace ptx = cuda::ptx;
-struct alignas(64) CUtensorMap { unsigned long long opaque[16]; };   // section 7 needs it
-
-__device__ void expect(unsigned long long* full, unsigned bytes) {
-    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full, bytes);
-}
-__device__ void wait(unsigned long long* bar, int parity) {
-    while (!ptx::mbarrier_try_wait_parity(bar, parity)) {}
-}
-"""
-
 blurring = cp.RawKernel(
     HEAD
     + r"""

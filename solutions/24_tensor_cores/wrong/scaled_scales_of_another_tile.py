@@ -2,67 +2,6 @@
 import gpulab
 from gpulab import cupy as cp
 
-HEAD = r"""
-#include <cuda/ptx>
-#include <cuda_fp16.h>
-namespace ptx = cuda::ptx;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-struct alignas(64) CUtensorMap { u64 opaque[16]; };
-
-__device__ void expect(u64* full, u32 bytes) {
-    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full, bytes);
-}
-__device__ void wait(u64* bar, int parity) {
-    while (!ptx::mbarrier_try_wait_parity(bar, parity)) {}
-}
-__device__ void initialise(u64* bar, int arrivals) {
-    ptx::mbarrier_init(bar, arrivals);
-    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
-}
-__device__ void copy(void* to, const CUtensorMap* map, int column, int row, u64* full) {
-    int at[2] = {column, row};
-    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, map, at, full);
-}
-
-constexpr u32 ONE = 0x08100010, PAIR = 0x10100010;      // 128 × 64 and 256 × 64, float16 to float32
-constexpr u32 FOUR_BITS = 0x08200480;                   // 128 × 128, e2m1 with scales of e4m3
-
-__device__ u64 descriptor(const void* tile) {           // rows of 128 bytes with the 128-byte swizzle
-    u64 at = __cvta_generic_to_shared(tile);
-    return at >> 4 | u64(1) << 16 | u64(1024 >> 4) << 32 | u64(1) << 46 | u64(2) << 61;
-}
-template <int BLOCKS> __device__ void multiply(u32 sums, u64 a, u64 b, u32 how, bool adds) {
-    asm volatile(
-        "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::%5.kind::f16 [%0], %1, %2, %3, p; }"
-        ::"r"(sums), "l"(a), "l"(b), "r"(how), "r"(int(adds)), "n"(BLOCKS) : "memory");
-}
-__device__ void store_row(const u32 (&bits)[64], float* row) {
-    for (int j = 0; j < 64; j += 4)
-        *reinterpret_cast<float4*>(row + j) = make_float4(
-            __uint_as_float(bits[j]), __uint_as_float(bits[j + 1]), __uint_as_float(bits[j + 2]),
-            __uint_as_float(bits[j + 3]));
-}
-"""
-
-SCALES = (
-    HEAD
-    + r"""
-__device__ void scales_to(u32 columns, const void* part) {                   // 512 bytes to four columns
-    u64 at = __cvta_generic_to_shared(part);
-    u64 rows = at >> 4 | u64(1) << 16 | u64(128 >> 4) << 32 | u64(1) << 46;
-    asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(columns), "l"(rows) : "memory");
-}
-__device__ void multiply4(u32 sums, u64 a, u64 b, u32 scales_of_a, u32 scales_of_b, bool adds) {
-    asm volatile(
-        "{ .reg .pred p; setp.ne.b32 p, %6, 0;"
-        "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 [%0], %1, %2, %3, [%4], [%5], p; }"
-        ::"r"(sums), "l"(a), "l"(b), "r"(FOUR_BITS), "r"(scales_of_a), "r"(scales_of_b), "r"(int(adds)) : "memory");
-}
-"""
-)
-
-
 scaling = cp.RawKernel(
     SCALES
     + r"""
