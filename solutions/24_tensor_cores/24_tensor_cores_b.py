@@ -555,26 +555,17 @@ def order(rows, cols, blocks):
 gpulab.check("tensor.order", order)
 
 # %% [markdown]
-# **See.** The first three waves of your order, and of tiles taken row by row.
+# **See.** The waves of your order for 16 × 24 tiles on 36 blocks, beside those of tiles taken row by row.
 
 # %%
 gpulab.need(order)
-
-
-def waves(lists, rows, cols):
-    found = np.full((rows, cols), np.nan)
-    for mine in lists:
-        for number, tile in enumerate(mine):
-            found[tile] = number
-    return np.minimum(found, 3)
-
-
-plain = [[(t // 48, t % 48) for t in range(block, 32 * 48, 148)] for block in range(148)]
-gpulab.plot.heat_maps(
-    {"row by row": waves(plain, 32, 48), "yours": waves(order(32, 48, 148), 32, 48)},
-    "row of tiles",
-    "column of tiles",
-    "The wave in which each tile is made, on 148 blocks: 0, 1, 2, or later (3).",
+lists = order(16, 24, 36)
+in_turn = [mine[k] for k in range(max(map(len, lists))) for mine in lists if k < len(mine)]
+gpulab.plot.tile_order(
+    {"row by row": [(row, col) for row in range(16) for col in range(24)], "yours": in_turn},
+    (16, 24),
+    36,
+    "Each colour is a wave of 36 tiles. The more a wave looks like a square, the fewer rows and columns it touches.",
 )
 
 # %% [markdown]
@@ -582,15 +573,36 @@ gpulab.plot.heat_maps(
 # changes that. Smaller tiles do, or tiles that several blocks share along k (*stream-K*), or work from another product in
 # the same launch (*grouped*).
 #
-# ## Beyond · Copy while you multiply
+# ## Beyond · A larger tile
 #
-# Open-ended and ungraded. `by_one_thread` copies, multiplies, and copies again. Give it slots and two threads, one that copies
-# and one that asks for products, as in part A. The figure of merit is **how many times its threads wait for `read`
-# before the next copy is sent**: here the number of steps, at best 0 until the slots are full. There is no check. The
-# sanitizer says whether it is right, and NumPy.
+# Open-ended and ungraded. Write a product of 256 × 256 × 1,024 whose blocks or pairs make larger tiles: with n = 128 or
+# 256 in one product, or several products beside each other in Tensor Memory, which has 512 columns. The figure of merit
+# is **bytes copied in for each element of C**.
+#
+# | kernel | bytes for each element of C |
+# |---|---|
+# | `by_one_thread`, tiles of 128 × 64 | 48 |
+# | `pair`, tiles of 256 × 64 | the cell below |
+# | bound: A and B once, for one tile of 256 × 256 | 16 |
 
 # %%
-# Your kernel.
+gpulab.need(pair)
+left, right = (cp.asarray(numbers.standard_normal((256, 1024)).astype(np.float16)) for _ in range(2))
+
+
+def merit(function):
+    found = cp.empty((256, 256), cp.float32)
+    report = gpulab.profile(function, left, right, found)
+    exact = left.get().astype(np.float64) @ right.get().astype(np.float64).T
+    if not np.allclose(found.get(), exact, atol=0.1):
+        return "wrong"
+    return f"{report['bulk_load_bytes'] / found.size:.0f}"
+
+
+merit(pair)
+
+# %%
+# Your function, then merit(…).
 
 # %% [markdown]
 # ## Recap

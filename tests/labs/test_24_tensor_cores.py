@@ -79,3 +79,15 @@ def test_the_order_of_the_solution_is_within_its_budget_at_every_case() -> None:
         found = measured(order(*asked), *asked)
         assert found["waves"] == least_waves(case.sizes)
         assert found["strips"] <= few_strips(case.sizes)
+
+
+def test_the_open_tasks_print_what_their_tables_say() -> None:
+    answers = notebooks.answers(LAB)
+    sources = [c.source for c in notebooks.cells(LAB, "code") if "def merit(" in c.source]
+    for source, gpu, printed in zip(
+        sources, ("H100", "B200"), ({"product": "64"}, {"by_one_thread": "48", "pair": "40"}), strict=True
+    ):
+        names = {"np": np, "gpulab": gpulab, "cp": cp, "numbers": np.random.default_rng(0), **answers}
+        with reference_device(gpu):
+            exec(source, names)
+            assert {name: names["merit"](answers[name]) for name in printed} == printed

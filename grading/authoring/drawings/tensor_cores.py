@@ -109,7 +109,7 @@ DRAWINGS = (
         "Tensor Memory: 128 lanes and 512 columns. A tile of 128 by 64 sums takes 64 columns. Warp w reaches lanes 32 w to 32 w + 31.",
         cells(
             ["rooooooo"] * 4,
-            above=[f"{64 * i}–{64 * i + 63}" for i in range(8)],
+            above=[f"{64 * i}" for i in range(8)],
             size=54,
             height=30,
             left=["warp 0: lanes 0–31", "warp 1: lanes 32–63", "warp 2: lanes 64–95", "warp 3: lanes 96–127"],
