@@ -135,14 +135,26 @@ gpulab.plot.bars(
 # | `__pipeline_wait_prior(n)` | it waits until all but its `n` youngest groups have arrived |
 #
 # Groups belong to a thread. After its wait a thread sees what *it* has copied; what other threads have copied it may
-# read behind a barrier. Run the cell: a kernel that copies one tile, waits for it and turns it around.
+# read behind a barrier.
+#
+# Run the cell. Its kernel copies one tile, waits for it, and adds to each `float4` of the tile the next one; to the last
+# one it adds the first. So each `float4` is needed by two threads, and one of them has not copied it.
 
 
 # %%
-ONE_TILE = r"""
+SUM = r"""
 #include <cuda_pipeline.h>
 
-extern "C" __global__ void turn(const float4* x, float4* out, int tiles) {
+__device__ float4 sum(float4 a, float4 b) {
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+"""
+
+# %%
+ONE_TILE = (
+    SUM
+    + r"""
+extern "C" __global__ void single(const float4* x, float4* out, int tiles) {
     __shared__ float4 slot[128];
     int t = threadIdx.x;
     x += blockIdx.x * tiles * 128;        // this block's tiles are contiguous
@@ -152,17 +164,24 @@ extern "C" __global__ void turn(const float4* x, float4* out, int tiles) {
         __pipeline_commit();
         __pipeline_wait_prior(0);         // my own 16 bytes are there
         __syncthreads();                  // those of all threads are
-        float4 v = slot[127 - t];
-        out[k * 128 + t] = make_float4(v.w, v.z, v.y, v.x);
+        out[k * 128 + t] = sum(slot[t], slot[(t + 1) % 128]);
         __syncthreads();                  // all threads have read the slot: it may be overwritten
     }
 }
 """
-turn = cp.RawKernel(ONE_TILE, "turn")
+)
+
+
+def expected(x):
+    tiles = x.get().reshape(-1, 128, 4)
+    return (tiles + np.roll(tiles, -1, axis=1)).reshape(-1)
+
+
+single = cp.RawKernel(ONE_TILE, "single")
 x = cp.asarray(np.arange(4 * 16 * 512, dtype=np.float32))
 out = cp.empty_like(x)
-report = gpulab.profile(turn, (4,), (128,), (x, out, cp.int32(16)))
-print("right:", np.array_equal(out.get(), x.get().reshape(-1, 512)[:, ::-1].reshape(-1)))
+report = gpulab.profile(single, (4,), (128,), (x, out, cp.int32(16)))
+print("right:", np.array_equal(out.get(), expected(x)))
 print("bytes of a thread in flight when it waits:", report["async_bytes_in_flight"])
 print("barriers of a warp:", report["barriers_per_warp"])
 
@@ -187,10 +206,10 @@ for k in range(6):
 # k is there for all threads, and all threads have finished turn k − 1. So the slot of tile k − 1 is free, and the
 # next tile can be sent right behind that barrier.
 #
-# **Do.** Write `ring`, which does what `turn` does: `out` has each tile of 512 floats from its last element to its
-# first.
+# **Do.** Write `ring`, which computes what `single` does: in each tile of 128 `float4`, thread t writes
+# `sum(tile[t], tile[(t + 1) % 128])`.
 #
-# - 128 threads a block; each moves one `float4` of every tile. A block has `tiles` tiles, at least one.
+# - 128 threads a block; each copies one `float4` of every tile. A block has `tiles` tiles, at least one.
 # - Four slots, filled by `__pipeline_memcpy_async`. `tiles` may be smaller than the number of slots.
 # - An empty group counts as a group. If you commit in every turn, sent or not, the number of groups behind tile k is
 #   always the same.
@@ -202,9 +221,8 @@ for k in range(6):
 
 # %% nbgrader={"grade": false, "grade_id": "ring", "locked": false, "schema_version": 3, "solution": true, "task": false}
 ring = cp.RawKernel(
-    r"""
-#include <cuda_pipeline.h>
-
+    SUM
+    + r"""
 extern "C" __global__ void ring(const float4* x, float4* out, int tiles) {
     __shared__ float4 slot[4][128];
     int t = threadIdx.x;
@@ -221,8 +239,7 @@ extern "C" __global__ void ring(const float4* x, float4* out, int tiles) {
         int next = k + 3;
         if (next < tiles) __pipeline_memcpy_async(&slot[next % 4][t], &x[next * 128 + t], 16);
         __pipeline_commit();
-        float4 v = slot[k % 4][127 - t];
-        out[k * 128 + t] = make_float4(v.w, v.z, v.y, v.x);
+        out[k * 128 + t] = sum(slot[k % 4][t], slot[k % 4][(t + 1) % 128]);
     }
     // ### END SOLUTION
 }
@@ -240,17 +257,17 @@ gpulab.check("async.ring", ring)
 # %%
 gpulab.need(ring)
 in_flight = {}
-for kernel in (turn, ring):
+for kernel in (single, ring):
     report = gpulab.profile(kernel, (4,), (128,), (x, out, cp.int32(16)))
     in_flight[kernel.name] = report["async_bytes_in_flight"]
     print(
-        f"{kernel.name:5} {report['global_bytes']:7,} B   in flight {report['async_bytes_in_flight']:4.0f} B a thread"
+        f"{kernel.name:6} {report['global_bytes']:7,} B   in flight {report['async_bytes_in_flight']:4.0f} B a thread"
         f"   {report['barriers_per_warp']:2.0f} barriers a warp   {report['shared_bytes']:5,} B shared"
     )
 gpulab.plot.bars(in_flight, "bytes in flight of a thread when it waits", budget=29, more_is_better=True)
 
 # %% [markdown]
-# A tile is read backwards. Do its loads from shared memory meet in the same banks?
+# Each thread reads two neighbours. Do its loads from shared memory meet in the same banks?
 
 # %%
 gpulab.show("async.ring", ring, view="banks")
@@ -324,13 +341,17 @@ gpulab.predict("async.rounds", ...)
 # waits for the end of phase r − 1 of `empty`. In round 0 that is the phase −1 that was never there: parity 1, over at
 # once. A wait is a loop that asks: `while (!ptx::mbarrier_test_wait_parity(&bar, p)) {}`.
 #
-# **Do.** Write `handshake`: the same turned tiles, now of 128 floats, with one warp for each role.
+# **Do.** Write `handshake`, which turns tiles around: `out` has each tile of 128 floats from its last element to its
+# first. Each warp has one role.
 #
 # - 64 threads a block. Warp 0 (`threadIdx.x < 32`) loads each tile, one `float4` a lane, by an ordinary load and a
 #   store to the slot. Warp 1 reads the slot from its last element to its first and writes `out`.
-# - Two slots. `full[s]` and `empty[s]` are initialised for 32 arrivals, since every lane arrives.
-# - A block has `tiles` tiles, at least one.
-# - **Budget:** one block barrier, behind the initialisation; each element read and written once.
+# - Two slots, so that warp 0 can be one tile ahead. `full[s]` and `empty[s]` are initialised for 32 arrivals, since
+#   every lane arrives.
+# - A block has `tiles` tiles, at least one. Wait by `mbarrier_test_wait_parity`: `try_wait` exists from the
+#   H100 on.
+# - **Budget:** no warp both loads and writes global memory; each mbarrier serves every second tile; one block barrier,
+#   behind the initialisation; each element read and written once.
 #
 # About 16 lines.
 
@@ -462,7 +483,7 @@ for tiles in (1, 2, 3):
 # %% [markdown]
 # **Do.** Find out what happens with four tiles, and correct the kernel. The first cell is free: run it with more
 # tiles, ask the sanitizer. The second one takes the kernel: copy the colleague's lines into it and change the one that
-# is wrong.
+# is wrong. The roles stay as they are, so no warp both loads and writes global memory.
 
 # %%
 # Your experiment.
@@ -533,13 +554,13 @@ gpulab.check("async.parity", parity)
 # %% [markdown]
 # ## Beyond · As much in flight with less memory
 #
-# Open-ended and ungraded. Write a kernel that turns tiles as `ring` does, with any number of slots and any tile size
+# Open-ended and ungraded. Write a kernel that computes what `ring` does, with any number of slots and any tile size
 # that you like. The figure of merit is **bytes of a block in flight at its waits over the bytes of shared memory that
 # it has**, for 64 tiles of 512 floats in each of 4 blocks.
 #
 # | kernel | in flight / shared memory |
 # |---|---|
-# | `turn` | 0 |
+# | `single` | 0 |
 # | `ring` | the cell below |
 # | bound | 1 |
 
@@ -549,9 +570,9 @@ many = cp.asarray(np.random.default_rng(2).random(4 * 64 * 512, dtype=np.float32
 
 
 def merit(kernel, threads=128):
-    turned = cp.empty_like(many)
-    report = gpulab.profile(kernel, (4,), (threads,), (many, turned, cp.int32(64)))
-    if not np.array_equal(turned.get(), many.get().reshape(-1, 512)[:, ::-1].reshape(-1)):
+    sums = cp.empty_like(many)
+    report = gpulab.profile(kernel, (4,), (threads,), (many, sums, cp.int32(64)))
+    if not np.array_equal(sums.get(), expected(many)):
         return "wrong"
     return f"{threads * report['async_bytes_in_flight'] / report['shared_bytes']:.2f}"
 

@@ -126,7 +126,8 @@ gpulab.predict("async.requests", ...)
 # - 256 threads a block; `tiles` tiles for each block, at least one. Two slots, each with an mbarrier `full`.
 # - Thread 0 sends the first two tiles before the loop, and tile k + 2 when all threads have read tile k.
 # - Tile k is in slot k mod 2; wait for the parity of its round, as in part A.
-# - **Budget:** one copy a tile, no loads by threads, one block barrier a tile and one before the loop.
+# - **Budget:** the next tile is on its way at every wait but the last; one copy a tile; no loads by threads; one block
+#   barrier a tile and one before the loop.
 #
 # About 18 lines; `turn` has most of them.
 
@@ -171,7 +172,22 @@ extern "C" __global__ void bulk(const float4* x, float4* out, int tiles) {
 gpulab.check("async.bulk", bulk)
 
 # %% [markdown]
-# **See.** What the sanitizer says if thread 0 announces too few bytes.
+# **See.** Both kernels on the same tiles: how many bytes of a block are on their way when it waits.
+
+# %%
+gpulab.need(bulk)
+reports = {
+    kernel.name: gpulab.profile(kernel, (4,), (256,), (x, out, cp.int32(8))) for kernel in (turn, bulk)
+}
+gpulab.plot.bars(
+    {name: report["bulk_bytes_in_flight"] for name, report in reports.items()},
+    "bytes of a block in flight when it waits",
+    budget=3584,
+    more_is_better=True,
+)
+
+# %% [markdown]
+# What the sanitizer says if thread 0 announces too few bytes:
 
 # %%
 gpulab.need(bulk)
@@ -245,12 +261,14 @@ gpulab.predict("async.column", ...)
 # **Do.** Write `transpose(a, out)`: `a` is an image of pixels with four floats each, of shape (rows, cols, 4), and
 # `out[c, r]` becomes `a[r, c]`. It takes two cells: the kernel, and the host function that makes the map and launches.
 #
-# - One block for each tile of 32 rows × 8 pixels, that is, rows of 128 bytes. Bring it with one tensor copy.
+# - One block of 256 threads for each tile of 32 rows × 8 pixels, that is, rows of 128 bytes. Bring it with one tensor
+#   copy.
 # - The map is made of the image as a matrix of floats: `a.reshape(rows, 4 * cols)`, with boxes of 32 × 32 floats and
 #   the 128-byte swizzle. The tile must start at a multiple of 1,024 bytes: `__shared__ alignas(1024)`.
 # - Let each warp write 32 neighbouring pixels of one row of `out`. Rows and columns beyond the image are not written;
 #   `rows` and `cols` are any numbers from 1 on.
-# - **Budget:** no bank conflicts, no loads by threads, no padding.
+# - **Budget:** no bank conflicts, no loads by threads, no padding, and no more sectors of `out` than rows of neighbouring
+#   pixels need.
 #
 # About 12 and 4 lines.
 
@@ -456,7 +474,8 @@ gpulab.show("async.edge", blur, view="threads")
 # - 160 threads a block. Warps 0 to 3 are the consumers; each of their 128 threads turns one `float4` of every tile.
 #   Warp 4 is the producer, and one of its lanes does the work.
 # - `tiles` tiles a block, at least one.
-# - **Budget:** one block barrier, behind the initialisation; no loads by threads; one copy a tile.
+# - **Budget:** one block barrier, behind the initialisation; no warp both sends copies and writes `out`; all four slots
+#   are used in turn; no loads by threads; one copy a tile.
 #
 # About 24 lines.
 
@@ -631,7 +650,7 @@ gpulab.plot.bars(
 # - `CUDART_INF_F` is infinity, from `<math_constants.h>`. `over_block` below gives all threads of a block the largest
 #   of their values, or the sum.
 # - When a block ends, its shared memory is gone. No other block may still need to read it.
-# - **Budget:** each element is read once and written once.
+# - **Budget:** each element is read once and written once, and no block reads more than 1,024 elements of a row.
 #
 # About 20 lines.
 

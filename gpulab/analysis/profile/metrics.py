@@ -554,6 +554,36 @@ _TABLE: tuple[Metric, ...] = (
         blame="hand_overs",
     ),
     Metric(
+        "mixed_warps",
+        "warps",
+        "warps that both load from global memory and store to it, or send copies that do",
+        fact="mixed_warps",
+    ),
+    Metric(
+        "mbarrier_phases",
+        "phases",
+        "phases of the mbarrier that has most, as far as a thread saw that they were over",
+        fact="mbarrier_phases",
+    ),
+    Metric(
+        "bulk_bytes_arrived",
+        "B",
+        "bulk copies: bytes that blocks waited for at mbarriers",
+        fact="bulk_bytes_arrived",
+    ),
+    Metric(
+        "bulk_bytes_behind",
+        "B²",
+        "bulk copies: bytes that a block waited for, times its bytes that were still on their way then",
+        fact="bulk_bytes_behind",
+    ),
+    _ratio(
+        "bulk_bytes_in_flight",
+        "B/block",
+        "bulk copies: bytes of a block still on their way when it waits, averaged over the bytes waited for",
+        ("bulk_bytes_behind", "bulk_bytes_arrived"),
+    ),
+    Metric(
         "registers",
         "registers",
         "registers per thread, as ptxas allots them",

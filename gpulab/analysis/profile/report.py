@@ -77,8 +77,9 @@ class Launch:
     `shared_bytes` is static and dynamic shared memory per block; `registers` and `spill_bytes` (per thread)
     and `occupancy` are None where ptxas was not to be had. `most_loaded` is the bytes of global loads of the
     block that has most, `most_asked` of loads and atomics. `most_handed` is the hand-overs of the block that
-    has most. `seconds` is the time of the simulation, not of a GPU. `recording` holds the first requests of
-    each memory instruction, for figures.
+    has most. `mixed_warps`, `most_phases`, `bulk_arrived` and `bulk_behind` are what `Pipelines` found.
+    `seconds` is the time of the simulation, not of a GPU. `recording` holds the first requests of each memory
+    instruction, for figures.
     """
 
     kernel: str
@@ -93,6 +94,10 @@ class Launch:
     most_loaded: int = 0
     most_asked: int = 0
     most_handed: int = 0
+    mixed_warps: int = 0
+    most_phases: int = 0
+    bulk_arrived: int = 0
+    bulk_behind: int = 0
     recording: Recording = field(default_factory=Recording)
 
     @property
@@ -107,6 +112,10 @@ class Launch:
             "warps": blocks * -(-threads // 32),
             "block_load_bytes": self.most_loaded,
             "block_hand_overs": self.most_handed,
+            "mixed_warps": self.mixed_warps,
+            "mbarrier_phases": self.most_phases,
+            "bulk_bytes_arrived": self.bulk_arrived,
+            "bulk_bytes_behind": self.bulk_behind,
             "registers": self.registers,
             "shared_bytes": self.shared_bytes,
             "spill_bytes": self.spill_bytes,
@@ -127,6 +136,10 @@ class Launch:
             "most_loaded": self.most_loaded,
             "most_asked": self.most_asked,
             "most_handed": self.most_handed,
+            "mixed_warps": self.mixed_warps,
+            "most_phases": self.most_phases,
+            "bulk_arrived": self.bulk_arrived,
+            "bulk_behind": self.bulk_behind,
             "tally": self.tally.to_list(),
             "recording": self.recording.to_dict(),
         }

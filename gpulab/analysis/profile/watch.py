@@ -12,7 +12,7 @@ from typing import Any
 from gpulab.foundation.errors import Message
 from gpulab.simulator import device as devices
 from gpulab.simulator.hardware import occupancy, roofline
-from gpulab.simulator.observe import Counters, Counts
+from gpulab.simulator.observe import Counters, Counts, Pipelines
 from gpulab.simulator.observe.recorder import Recorder
 from gpulab.simulator.simt import Observer
 from gpulab.simulator.simt.errors import source_text
@@ -47,6 +47,7 @@ class Seen:
     counters: Counters
     recorder: Recorder
     stopwatch: Stopwatch
+    pipelines: Pipelines
 
     @property
     def counts(self) -> Counts:
@@ -70,7 +71,7 @@ class Watch:
     def _counted(self, launch: devices.Launch) -> Counters:
         """The door asks for one observer after the other: the counters come first and bring the others."""
         recorder = Recorder(limit=2, arrays=launch.arrays)
-        self.seen.append(Seen(launch, Counters(), recorder, Stopwatch()))
+        self.seen.append(Seen(launch, Counters(), recorder, Stopwatch(), Pipelines()))
         return self.seen[-1].counters
 
     def _recorded(self, launch: devices.Launch) -> Recorder:
@@ -79,11 +80,19 @@ class Watch:
     def _timed(self, launch: devices.Launch) -> Stopwatch:
         return self.seen[-1].stopwatch
 
+    def _followed(self, launch: devices.Launch) -> Pipelines:
+        return self.seen[-1].pipelines
+
     @contextmanager
     def standing(self) -> Iterator[None]:
         """While it is entered, every launch on the device is counted, recorded and timed."""
         observed = self.device.observed
-        with observed(self._counted), observed(self._recorded), observed(self._timed):
+        with (
+            observed(self._counted),
+            observed(self._recorded),
+            observed(self._timed),
+            observed(self._followed),
+        ):
             yield
 
     def report(self, name: str = "") -> Report:
@@ -119,6 +128,10 @@ class Watch:
             most_loaded=seen.counts.most_loaded,
             most_asked=seen.counts.most_asked,
             most_handed=seen.counts.most_handed,
+            mixed_warps=seen.pipelines.mixed_warps,
+            most_phases=seen.pipelines.phases,
+            bulk_arrived=seen.pipelines.arrived,
+            bulk_behind=seen.pipelines.behind,
             seconds=seen.stopwatch.seconds,
             shared_bytes=shared,
             registers=used.registers,

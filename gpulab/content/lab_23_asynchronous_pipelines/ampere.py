@@ -7,9 +7,11 @@
 | | | | barriers | 2 a tile | 1 a tile | |
 | | | | shared memory | – | 4 tiles | |
 | | | | bytes | – | 8·n | |
-| async.handshake | kernel, 2 warps, 2 slots | mbarriers | barriers | 2 a tile and 1 | 1 | 4 |
+| async.handshake | kernel, 2 warps, 2 slots | mbarriers | mixed warps | 1 | 0 | 4 |
+| | | | phases | 1 a tile | 1 for 2 tiles | |
+| | | | barriers | 2 a tile and 1 | 1 | |
 | | | | bytes | – | 8·n | |
-| async.parity | kernel, corrected | phases, parity | – | – | – | 3 |
+| async.parity | kernel, corrected | phases, parity | mixed warps | – | 0 | 3 |
 
 Derivations:
 
@@ -21,12 +23,14 @@ blocks · tile)⌉ tiles at a time, and needs one slot more for the tile that it
 barrier a tile the slot of tile k − 1 is refilled behind the barrier, so S − 2 tiles are behind a wait, of
 16 bytes a thread each. Behind the last tile is nothing, behind the one before it one tile: (S − 2)·(tiles −
 S + 2) + … + 1 + 0 tiles over all waits, divided by the number of tiles. For 16 tiles and S = 4 that is
-29/16 tiles or 29 bytes. A kernel that waits at once for what it has sent has 0. With one barrier a
-tile each thread may read what another one copied; without any, it has to copy what it reads itself.
+29/16 tiles or 29 bytes. A kernel that waits at once for what it has sent has 0. Every float4 is needed by two
+threads. One that copies all it reads itself needs no barrier, but then more than 8·n bytes.
 
 **handshake**: one block barrier, behind which all threads see the initialised mbarriers. With block
 barriers in place of the mbarriers each tile needs two, one when it is there and one when it may be
-overwritten.
+overwritten. What a warp loads and another one writes has to go through shared memory: a warp that does both
+hands nothing over. With one slot its mbarriers pass through a phase for every tile; with two slots each has
+those of every second tile, ⌈tiles / 2⌉.
 
 **parity**: tile k uses slot k mod S for the (k div S)-th time. The consumer waits for the phase of that
 number of *full*, whose parity is (k div S) mod 2. The producer waits for the consumer's previous round,
@@ -103,6 +107,38 @@ def _barriers(warps: int, of_tiles: int, first: int, sizes: Sizes) -> int:
     return warps * count(sizes, "blocks") * (of_tiles * count(sizes, "tiles") + first)
 
 
+def rounds(slots: int, sizes: Sizes) -> int:
+    """How often a ring of so many slots goes round: phases of the mbarriers of its first slot."""
+    return -(-count(sizes, "tiles") // slots)
+
+
+def roles_apart(points: float) -> Budget:
+    """No warp both brings data from global memory and takes them there."""
+    return Budget(
+        "mixed_warps",
+        0,
+        points,
+        "warps that load and write",
+        why="each warp has one role",
+        advice="One warp brings tiles, another one writes `out`. How do tiles get from one to the other?",
+        case=EVERY,
+    )
+
+
+def slots_used(slots: int, points: float) -> Budget:
+    """At most ⌈tiles / slots⌉ phases of each mbarrier, so that all slots are used in turn."""
+    return Budget(
+        "mbarrier_phases",
+        partial(rounds, slots),
+        points,
+        "phases of an mbarrier",
+        naive=lambda sizes: count(sizes, "tiles"),
+        why=f"{slots} slots, used in turn",
+        advice=f"Tile k is in slot k % {slots}. How many tiles does each pair of mbarriers serve?",
+        case=EVERY,
+    )
+
+
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="async.depth",
@@ -131,6 +167,8 @@ EXERCISES: tuple[Exercise, ...] = (
             face="cupy",
         ),
         cases=tuple(tiled(*each) for each in ((2, 8), (1, 1), (1, 2), (3, 3), (2, 5), (4, 16))),
+        rtol=1e-6,
+        atol=1e-6,
         budgets=(
             Budget(
                 "async_bytes_in_flight",
@@ -147,7 +185,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "barriers",
                 partial(_barriers, 4, 1, 0),
-                1,
+                0.6,
                 "block barriers",
                 naive=partial(_barriers, 4, 2, 0),
                 why="one a tile, for each of 4 warps",
@@ -158,7 +196,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "shared_bytes",
                 4 * SLOTS * RING_TILE,
-                0.5,
+                0.4,
                 "shared memory",
                 why="four tiles",
                 advice="A ring of four slots is enough. What lies in the others?",
@@ -166,7 +204,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_bytes",
                 partial(bytes_once, RING_TILE),
-                0.5,
+                1,
                 "bytes",
                 why="each element read once, written once",
                 advice="That is {times} × one pass. Is a tile copied twice, or beyond the last one?",
@@ -186,7 +224,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="async.handshake",
         lab=LAB,
-        correct_points=2,
+        correct_points=1,
         evidence=LaunchTrace(
             arguments=partial(streamed, WARP_TILE),
             shape=lambda sizes: Shape((count(sizes, "blocks"),), (64,)),
@@ -194,10 +232,12 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         cases=tuple(tiled(*each) for each in ((2, 6), (1, 1), (1, 2), (2, 3), (3, 5), (2, 16))),
         budgets=(
+            roles_apart(1.2),
+            slots_used(2, 0.6),
             Budget(
                 "barriers",
                 partial(_barriers, 2, 0, 1),
-                1.5,
+                0.8,
                 "block barriers",
                 naive=partial(_barriers, 2, 2, 1),
                 why="one for each of 2 warps: the mbarriers are initialised",
@@ -207,7 +247,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_bytes",
                 partial(bytes_once, WARP_TILE),
-                0.5,
+                0.4,
                 "bytes",
                 why="each element read once, written once",
                 advice="That is {times} × one pass. Do both warps load the same tile?",
@@ -227,7 +267,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="async.parity",
         lab=LAB,
-        correct_points=3,
+        correct_points=2,
         evidence=LaunchTrace(
             arguments=partial(streamed, WARP_TILE),
             shape=lambda sizes: Shape((count(sizes, "blocks"),), (64,)),
@@ -236,6 +276,7 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=tuple(tiled(*each) for each in ((2, 8), (1, 1), (1, 3), (2, 4), (1, 7), (2, 17))),
         rtol=1e-5,
         atol=1e-5,
+        budgets=(roles_apart(1),),
         hints=(
             "Three tiles work and four do not. What happens for the first time with the fourth tile?",
             "Write down, for slot 0 and the rounds 0, 1 and 2: which phase of `empty[0]` must be over before "

@@ -5,38 +5,48 @@
 | async.bulk | kernel, 256 threads, 2 slots | bulk copies | copies | – | 1 a tile | 4 |
 | | | | loads by threads | 8 a tile | 0 | |
 | | | | barriers | 2 a tile | 1 a tile, 1 before | |
+| | | | bytes in flight | 0 | 4,096 but at the last | |
 | async.tile | host code, transpose | tensor maps, swizzle | bank conflicts | 28 a warp | 0 | 5 |
 | | | | loads by threads | – | 0 | |
 | | | | shared memory | – | 4 KiB and a barrier | |
+| | | | sectors written | 3 for 4 pixels | 17 for 32 pixels | |
 | async.edge | host code, stencil | out-of-bound fill | requests by threads | – | 0 | 4 |
 | | | | copies | – | 1 a tile and way | |
 | async.roles | kernel, 4 + 1 warps | warp specialisation | barriers | 1 a tile | 1 in all | 5 |
 | | | | loads by threads | 4 a tile | 0 | |
 | | | | copies | – | 1 a tile | |
+| | | | mixed warps | – | 0 | |
+| | | | phases | 1 a tile | 1 for 4 tiles | |
 | async.share | kernel, clusters of 4 | multicast | bytes copied in | 8·rows·n | 5·rows·n | 4 |
 | | | | loads by threads | – | 0 | |
 | async.gather | kernel, clusters of 4 | distributed shared memory | bytes | 16·rows·n | 8·rows·n | 5 |
+| | | | bytes a block loads | 4·n | 4,096 | |
 
 Derivations:
 
 **bulk**: a copy of 4 KiB is one instruction of one thread. 256 threads that load a float4 each need 8
 requests a tile. One barrier a tile says that its slot has been read by all; one before the loop that the
-mbarriers are initialised: 8 warps · (tiles + 1).
+mbarriers are initialised: 8 warps · (tiles + 1). With two slots, tile k + 1 is on its way when the block
+waits for tile k, 4,096 bytes; behind the last tile is nothing: 4,096 · (tiles − 1) / tiles on average. A
+kernel that sends each tile when it needs it has 0.
 
 **tile**: a tile is 32 rows of 8 pixels of 16 bytes, so its rows are 128 bytes and begin in the same bank. A
 warp reads one pixel of each row: four passes of 8 lanes each, if those 8 pieces of 16 bytes are in
 different banks, and 32 passes if they are not: 28 more. The swizzle puts the pixel c of row r where pixel c
-xor (r mod 8) would be, so that the same column of 8 rows lies in 8 different places.
+xor (r mod 8) would be, so that the same column of 8 rows lies in 8 different places. Without a
+swizzle a warp can read 4 rows of 8 pixels without a conflict, but then it writes pieces of 4 pixels, 64 bytes,
+which touch 3 sectors where they begin in the middle of one. 32 neighbouring pixels touch at most 17.
 
 **edge**: a tile of 8 × 32 needs its border, 10 × 34. Rows of a box are a multiple of 16 bytes, so 10 × 36.
 What is outside the image comes as 0, and a copy to the image leaves out what is outside of it.
 
-**roles**: the five warps meet once, behind the initialisation.
+**roles**: the five warps meet once, behind the initialisation. A consumer that sends copies and writes `out`
+is mixed. Four slots: ⌈tiles / 4⌉ phases.
 
 **share**: four rows at a time need the same piece of v: 4·rows·n bytes of a and a quarter as many of v.
 
 **gather**: four blocks keep a row in registers, so it is read and written once: 8 bytes an element. Three
-passes (maximum, sum, result) read it three times: 16.
+passes (maximum, sum, result) read it three times: 16. Each block loads at most 1,024 floats of it.
 """
 
 from __future__ import annotations
@@ -47,7 +57,7 @@ from gpulab.checks.builders import prediction
 from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
-from .ampere import LAB, RING_TILE, all_tiles, count, streamed, tiled
+from .ampere import LAB, RING_TILE, all_tiles, count, roles_apart, slots_used, streamed, tiled
 
 GPU = "H100"
 BULK_TILE = 1024  # floats: one float4 for each of 256 threads
@@ -75,6 +85,17 @@ def pixels(sizes: Sizes) -> tuple[Array, ...]:
 def in_line(sizes: Sizes) -> int:
     """Bank conflicts of a transpose without a swizzle: every warp meets 28."""
     return 28 * PIXELS[1] * covering(PIXELS, sizes)
+
+
+def written(pixels: int, sizes: Sizes) -> int:
+    """Sectors that are touched if every store writes up to `pixels` neighbouring pixels of the transpose."""
+    rows, cols = count(sizes, "rows"), count(sizes, "cols")
+    pieces = [
+        (16 * (col * rows + first), 16 * (col * rows + min(first + pixels, rows)))
+        for col in range(cols)
+        for first in range(0, rows, pixels)
+    ]
+    return sum(-(-end // 32) - start // 32 for start, end in pieces)
 
 
 def whole_image(sizes: Sizes) -> tuple[Array, ...]:
@@ -132,7 +153,7 @@ EXERCISES: tuple[Exercise, ...] = (
         name="async.bulk",
         lab=LAB,
         gpu=GPU,
-        correct_points=2,
+        correct_points=1.5,
         evidence=LaunchTrace(
             arguments=partial(streamed, BULK_TILE),
             shape=lambda sizes: Shape((count(sizes, "blocks"),), (256,)),
@@ -140,12 +161,23 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         cases=tuple(tiled(*each) for each in ((2, 5), (1, 1), (1, 2), (3, 3), (4, 8))),
         budgets=(
-            _copies(0.6),
-            _by_threads(0.6),
+            Budget(
+                "bulk_bytes_in_flight",
+                lambda sizes: 4 * BULK_TILE * (1 - 1 / count(sizes, "tiles")),
+                1,
+                "bytes in flight",
+                naive=0,
+                sense=">=",
+                why="the next tile, whenever there is one",
+                advice="Which tiles have been sent when the block waits for tile k?",
+                case=EVERY,
+            ),
+            _copies(0.5),
+            _by_threads(0.5),
             Budget(
                 "barriers",
                 lambda sizes: 8 * count(sizes, "blocks") * (count(sizes, "tiles") + 1),
-                0.8,
+                0.5,
                 "block barriers",
                 naive=lambda sizes: 8 * count(sizes, "blocks") * 2 * count(sizes, "tiles"),
                 why="one a tile and one before, for each of 8 warps",
@@ -174,21 +206,31 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "bank_conflicts",
                 0,
-                1.5,
+                1.2,
                 "bank conflicts",
                 naive=in_line,
                 why="8 lanes, 8 places",
                 advice="With the 128-byte swizzle, pixel c of row r lies at place `c ^ r % 8` of its row.",
                 case=EVERY,
             ),
-            _by_threads(1),
+            _by_threads(0.6),
             Budget(
                 "shared_bytes",
                 4096 + 64,
-                0.5,
+                0.2,
                 "shared memory",
                 why="the tile and an mbarrier",
                 advice="The swizzle needs no padding.",
+            ),
+            Budget(
+                "global_store_sectors",
+                partial(written, PIXELS[0]),
+                1,
+                "sectors written",
+                naive=partial(written, 4),
+                why="a warp writes neighbouring pixels",
+                advice="Which pixels of `out` does one warp write with one instruction?",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -242,7 +284,7 @@ EXERCISES: tuple[Exercise, ...] = (
         name="async.roles",
         lab=LAB,
         gpu=GPU,
-        correct_points=2,
+        correct_points=1.5,
         evidence=LaunchTrace(
             arguments=partial(streamed, RING_TILE),
             shape=lambda sizes: Shape((count(sizes, "blocks"),), (160,)),
@@ -253,14 +295,16 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "barriers",
                 lambda sizes: 5 * count(sizes, "blocks"),
-                1.5,
+                1,
                 "block barriers",
                 naive=lambda sizes: 5 * count(sizes, "blocks") * (count(sizes, "tiles") + 1),
                 why="one for each of 5 warps: the mbarriers are initialised",
                 advice="The producer waits at `empty`, the consumers at `full`. No wait needs all 5 warps.",
                 case=EVERY,
             ),
-            _by_threads(1),
+            roles_apart(1),
+            slots_used(4, 0.5),
+            _by_threads(0.5),
             _copies(0.5),
         ),
         hints=(
@@ -324,11 +368,21 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_bytes",
                 lambda sizes: 8 * elements(sizes),
-                2.5,
+                1.5,
                 "bytes",
                 naive=lambda sizes: 16 * elements(sizes),
                 why="each element read once, written once",
                 advice="That is {times} × one pass. Four blocks have room in registers for the whole row.",
+                case=EVERY,
+            ),
+            Budget(
+                "block_load_bytes",
+                lambda sizes: 4 * min(count(sizes, "cols"), ROW // CLUSTER),
+                1,
+                "bytes of the busiest block",
+                naive=lambda sizes: 4 * count(sizes, "cols"),
+                why="each block loads at most 1,024 floats",
+                advice="That is {times} × a quarter. Do all four blocks of the cluster load?",
                 case=EVERY,
             ),
         ),

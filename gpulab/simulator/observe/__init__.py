@@ -2,7 +2,8 @@
 
 from .counters import Counters, classify
 from .counts import COLUMNS, Counts
+from .pipelines import Pipelines
 from .race import Race
 from .races import Races
 
-__all__ = ["COLUMNS", "Counters", "Counts", "Race", "Races", "classify"]
+__all__ = ["COLUMNS", "Counters", "Counts", "Pipelines", "Race", "Races", "classify"]
