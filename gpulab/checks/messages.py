@@ -783,14 +783,19 @@ def scattered(verb: str, sectors: int, threads: int) -> str:
     return f"the {some(threads, 'thread')} of a warp {verb} {some(sectors, 'different 32-byte sector')}"
 
 
+def _way(ways: int) -> str:
+    """``a 4-way``, ``an 8-way``: 8, 11 and 18 begin with a vowel."""
+    return f"{'an' if ways in (8, 11, 18) else 'a'} {ways}-way"
+
+
 def one_bank(ways: int, threads: int) -> str:
     if ways == threads:
-        return f"{threads} threads share one bank, a {ways}-way conflict"
-    return f"{ways} different words in one bank, a {ways}-way conflict"
+        return f"{threads} threads share one bank, {_way(ways)} conflict"
+    return f"{ways} different words in one bank, {_way(ways)} conflict"
 
 
 def banks(verb: str, ways: int) -> str:
-    return f"a warp's threads {verb} up to {ways} different words of one bank, a {ways}-way conflict"
+    return f"a warp's threads {verb} up to {ways} different words of one bank, {_way(ways)} conflict"
 
 
 # ---------------------------------------------------------------- the foot of a check, hints

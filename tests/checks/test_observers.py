@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpulab import cuda
-from gpulab.checks import patterns
+from gpulab.checks import messages, patterns
 from gpulab.simulator import device
 from gpulab.simulator.observe.recorder import Recorder, Recording, Request, unravel
 from gpulab.simulator.observe.writers import Range, Writers
@@ -165,3 +165,8 @@ def test_a_request_of_local_memory_is_not_described() -> None:
 
 def test_one_thread_alone_has_no_pattern() -> None:
     assert patterns.describe(request([64, *[None] * 31]), (1, 1, 1)) == ""
+
+
+@pytest.mark.parametrize("ways, said", [(4, "a 4-way"), (8, "an 8-way"), (11, "an 11-way"), (16, "a 16-way")])
+def test_a_conflict_has_the_article_that_its_number_is_read_with(ways: int, said: str) -> None:
+    assert messages.one_bank(ways, 32).endswith(f"{said} conflict")

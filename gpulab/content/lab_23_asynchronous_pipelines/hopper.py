@@ -33,9 +33,9 @@ kernel that sends each tile when it needs it has 0.
 **tile**: a tile is 32 rows of 8 pixels of 16 bytes, so its rows are 128 bytes and begin in the same bank. A
 warp reads one pixel of each row: four passes of 8 lanes each, if those 8 pieces of 16 bytes are in
 different banks, and 32 passes if they are not: 28 more. The swizzle puts the pixel c of row r where pixel c
-xor (r mod 8) would be, so that the same column of 8 rows lies in 8 different places. Without a
-swizzle a warp can read 4 rows of 8 pixels without a conflict, but then it writes pieces of 4 pixels, 64 bytes,
-which touch 3 sectors where they begin in the middle of one. 32 neighbouring pixels touch at most 17.
+xor (r mod 8) would be, so that the same column of 8 rows lies in 8 different places. Without a swizzle a
+warp can read 4 rows of 8 pixels without a conflict, but then it writes pieces of 4 pixels, 64 bytes, which
+touch 3 sectors where they begin in the middle of one. 32 neighbouring pixels touch at most 17.
 
 **edge**: a tile of 8 × 32 needs its border, 10 × 34. Rows of a box are a multiple of 16 bytes, so 10 × 36.
 What is outside the image comes as 0, and a copy to the image leaves out what is outside of it.

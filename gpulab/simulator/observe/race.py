@@ -56,7 +56,7 @@ class Race:
     all threads would order the two: ``after`` the first or ``before`` the second line, empty if neither or
     not known. `repeated` says of two accesses on one line that they belong to different rounds of a loop,
     `signalled` of a kernel that its threads use atomics or volatile accesses, too, `in_parts` that only some
-    threads wait at some barriers. The elements are words of an array of structs if it `has_fields`.
+    threads wait at some barriers, `by_mbarriers` that it has mbarriers. The elements are words of an array of structs if it `has_fields`.
     """
 
     kernel: str
@@ -70,6 +70,7 @@ class Race:
     repeated: bool = False
     signalled: bool = False
     in_parts: bool = False
+    by_mbarriers: bool = False
     has_fields: bool = False
 
     @property
@@ -153,7 +154,13 @@ class Race:
             if READ not in (self.first.kind, self.second.kind):
                 again = f"Usual cure: let one thread write the element; {again.removeprefix('Usual cure: ')}"
             return lead, again + "or an atomic, if threads add to one element."
-        if not self.place:
+        if not self.place and self.by_mbarriers and not self.within_a_warp:
+            usual = (
+                "Usual cure: the thread that comes first arrives at an mbarrier after its access, and the other "
+                f"one waits for that phase before its own. If one lane arrives for its warp, {names[0]} comes "
+                "before the arrival."
+            )
+        elif not self.place:
             usual = (
                 f"Usual cure: {cure} between the two, outside any branch, where all threads of the {members} "
             )

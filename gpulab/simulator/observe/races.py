@@ -91,7 +91,11 @@ class Races(Observer):
         self._sightings.branch(index, lanes, taken, chunk)
 
     def end(self) -> None:
-        self._sightings.end(ATOMIC in self._kinds.values(), self._order.in_parts)
+        self._sightings.end(
+            signalled=ATOMIC in self._kinds.values(),
+            in_parts=self._order.in_parts,
+            by_mbarriers=any(i.parts[0] == "mbarrier" for i in self._program.instructions),
+        )
 
     # ---- what orders ---------------------------------------------------------------------------------
 

@@ -95,15 +95,20 @@ class Sightings:
             self.findings.append(race)
             self._sites.append(site)
 
-    def end(self, signalled: bool, in_parts: bool) -> None:
-        """What all threads have decided is known now, and so is where a barrier may stand. `signalled` and
-        `in_parts` are as in Race."""
+    def end(self, *, signalled: bool, in_parts: bool, by_mbarriers: bool) -> None:
+        """What all threads have decided is known now, and so is where a barrier may stand. The arguments are
+        as in Race."""
         for number, (race, (first, second)) in enumerate(zip(self.findings, self._sites, strict=True)):
             place = self._flow.place_of_barrier(first, second, self._is_divergent)
             written_first = race.first.kind != READ and race.second.kind == READ
             repeated = written_first or self._flow.is_repeated(first, second)
             self.findings[number] = replace(
-                race, place=place, repeated=repeated, signalled=signalled, in_parts=in_parts
+                race,
+                place=place,
+                repeated=repeated,
+                signalled=signalled,
+                in_parts=in_parts,
+                by_mbarriers=by_mbarriers,
             )
 
     def _is_divergent(self, branch: int) -> bool:

@@ -20,7 +20,7 @@ from .program import Program
 from .run import Run
 from .scheduling import execute, stuck
 from .supply import Supply
-from .types import ZERO
+from .types import UNWRITTEN, WIDEST, Filled
 
 Array = np.ndarray
 
@@ -62,8 +62,8 @@ def launch(
 
     `undefined` is what a shuffle fetches where its result is undefined (None: what the register happens to
     hold). `blocks` are the linear indices of the blocks that run, in order (None: all). `guard` is what keeps
-    an index inside an array, in the words of the kernel's language. `garbage` draws what shared and local
-    memory hold before anything is written there (None: `memory.FRESH`, everywhere).
+    an index inside an array, in the words of the kernel's language. `garbage` draws what registers,
+    shared and local memory hold before anything is written there (None: `memory.FRESH`, everywhere).
 
     `cluster` is the shape of the clusters of blocks, which divides the grid (None: as the kernel was
     compiled). With clusters, every cluster runs of which `blocks` has a block. `allotted` is how many
@@ -75,7 +75,7 @@ def launch(
     >>> launch(stop, grid=(2, 1, 1), block=(32, 1, 1), arguments=b"", memory=Memory())
     """
     on_loan: list[Allocation] = []  # what lies in memory for the time of the launch
-    registers = _registers(program, arguments, memory, on_loan)
+    registers = _registers(program, arguments, memory, on_loan, garbage)
     shape = cluster or program.cluster or (1, 1, 1)
     supply = _supply(grid, shape, schedule, blocks)
     frame = Frame(
@@ -116,10 +116,15 @@ def launch(
 
 
 def _registers(
-    program: Program, arguments: bytes, memory: Memory, on_loan: list[Allocation]
+    program: Program,
+    arguments: bytes,
+    memory: Memory,
+    on_loan: list[Allocation],
+    garbage: np.random.Generator | None,
 ) -> tuple[Array, ...]:
-    """The contents with which every chunk begins."""
-    registers = [ZERO[dtype.str] for dtype in program.dtypes]
+    """The contents with which every chunk begins; a register that nobody has written holds anything."""
+    unwritten = UNWRITTEN if garbage is None else Filled(garbage.bytes(WIDEST))
+    registers = [unwritten[dtype.str] for dtype in program.dtypes]
     for constant in program.constants:
         registers[constant.slot] = constant.value
     for shared in program.shared_slots:

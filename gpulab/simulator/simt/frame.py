@@ -79,7 +79,7 @@ class Frame:
     undefined: int | None
     guard: str  # as messages call it
     allotted: int | None  # registers of each thread when the launch begins; None: nobody counts them
-    garbage: np.random.Generator | None  # draws unwritten bytes of shared and local memory
+    garbage: np.random.Generator | None  # draws unwritten bytes of registers and memory
     supply: Supply  # the blocks that have not begun
     cluster: Index = (1, 1, 1)  # blocks of a cluster
     has_clusters: bool = False  # whether the launch or the kernel asked for them

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from .memory import FRESH
 
 BOOL = np.dtype(bool)
 B128 = np.dtype("c16")  # 16 bytes as one element, of which nothing is computed
@@ -38,13 +38,25 @@ I64 = SIGNED[8]
 U32 = UNSIGNED[4]
 
 
-class _Zeros(dict[Any, Any]):
+WIDEST = 16  # bytes of a register
+
+
+class Filled(dict[str, np.ndarray]):
+    """Registers (1, 1) that hold the first of these bytes, by the name that their dtype gives itself."""
+
+    def __init__(self, octets: bytes) -> None:
+        super().__init__()
+        self._octets = np.frombuffer(octets, np.uint8)
+
     def __missing__(self, key: str) -> np.ndarray:
-        value = self[key] = np.zeros((1, 1), np.dtype(key))
+        dtype = np.dtype(key)
+        octets = self._octets[: dtype.itemsize]
+        value = self[key] = (octets & 1 == 1 if dtype.kind == "b" else octets.view(dtype)).reshape(1, 1)
         return value
 
 
-ZERO: dict[str, np.ndarray] = _Zeros()  # by the name of the dtype, as it calls itself, shape (1, 1)
+ZERO = Filled(bytes(WIDEST))
+UNWRITTEN = Filled(bytes([FRESH] * WIDEST))  # what nobody has written
 
 
 def size_of(ptx_type: str) -> int:

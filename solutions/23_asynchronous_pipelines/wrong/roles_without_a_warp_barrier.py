@@ -1,4 +1,4 @@
-# exercise: async.roles  fails: right  says: Race in kernel roles
+# exercise: async.roles  fails: right  says: if one lane arrives for its warp, __syncwarp() comes before
 from gpulab import cupy as cp
 
 roles = cp.RawKernel(
