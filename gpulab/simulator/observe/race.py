@@ -56,7 +56,8 @@ class Race:
     all threads would order the two: ``after`` the first or ``before`` the second line, empty if neither or
     not known. `repeated` says of two accesses on one line that they belong to different rounds of a loop,
     `signalled` of a kernel that its threads use atomics or volatile accesses, too, `in_parts` that only some
-    threads wait at some barriers, `by_mbarriers` that it has mbarriers. The elements are words of an array of structs if it `has_fields`.
+    threads wait at some barriers, `by_mbarriers` that it has mbarriers. The elements are words of an array of
+    structs if it `has_fields`.
     """
 
     kernel: str
@@ -156,9 +157,9 @@ class Race:
             return lead, again + "or an atomic, if threads add to one element."
         if not self.place and self.by_mbarriers and not self.within_a_warp:
             usual = (
-                "Usual cure: the thread that comes first arrives at an mbarrier after its access, and the other "
-                f"one waits for that phase before its own. If one lane arrives for its warp, {names[0]} comes "
-                "before the arrival."
+                "Usual cure: the thread that comes first arrives at an mbarrier after its access, and the "
+                "other one waits for that phase before its own. If one lane arrives for its warp, "
+                f"{names[0]} comes before the arrival."
             )
         elif not self.place:
             usual = (
