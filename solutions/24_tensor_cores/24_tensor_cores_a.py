@@ -269,16 +269,16 @@ gpulab.plot.bars(
 
 # %% [markdown]
 # **Why.** In lab 06B each byte of an operand passed through a register on its way to the tensor cores. Here none does.
-# That leaves the registers for sums, so tiles can be larger, and larger tiles need fewer bytes for each product.
+# That leaves the registers for sums, so tiles can be larger and need fewer bytes for each product.
 #
 # ## 3 · Copy the next tile while this one is multiplied
 #
-# Your kernel does one thing at a time: it copies, waits, multiplies, waits. While it copies, the tensor cores are idle.
-# You know the remedy from lab 23: slots, a warp that only copies, full and empty mbarriers.
+# While your kernel copies, its tensor cores are idle. You know the remedy from lab 23: slots, a warp that only copies, full
+# and empty mbarriers.
 #
 # ![Above: copy and product take turns. Below: while the tensor cores multiply tile k, the engine copies tile k + 1.](drawings/overlap.svg)
 #
-# Products add one more question. When is a slot free again? Not when its product was asked for, but when it is made.
+# When is a slot free again? Not when its product was asked for, but when it is made.
 # With `wait_products<0>()` after every step the tensor cores would run dry at each wait. With `wait_products<1>()` the
 # products of this step stay in flight, and those of the step before are made: *its* slot is free.
 #
@@ -289,7 +289,8 @@ gpulab.plot.bars(
 #   `shared_mem=3 * 16384`.
 # - `full` is initialised for one arrival, `empty` for four, one for each warp of the warpgroup.
 # - `k` may be 64: a single step.
-# - **Budget:** one block barrier, behind the initialisation; two copies a step; no loads from shared memory.
+# - **Budget:** a step's products stay in flight while the step before is waited for; no warp both copies and writes `c`;
+#   one block barrier; three slots used in turn; two copies a step; no loads from shared memory.
 #
 # About 26 and 4 lines.
 

@@ -25,6 +25,7 @@ WRONG = notebooks.wrong_files(LAB)
 @pytest.mark.parametrize(
     "stem, label",
     [
+        ("overlap_waits_for_what_it_asked_for", "products in flight"),
         ("promote_after_every_product", "operations"),
         ("pair_copies_all_of_b", "bytes copied in"),
         ("order_row_by_row", "strips"),

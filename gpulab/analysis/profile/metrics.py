@@ -584,6 +584,24 @@ _TABLE: tuple[Metric, ...] = (
         ("bulk_bytes_behind", "bulk_bytes_arrived"),
     ),
     Metric(
+        "warpgroup_products_made",
+        "products",
+        "wgmma: products that warpgroups waited for",
+        fact="warpgroup_products_made",
+    ),
+    Metric(
+        "warpgroup_products_behind",
+        "products²",
+        "wgmma: products that a warpgroup waited for, times its products that were still in flight then",
+        fact="warpgroup_products_behind",
+    ),
+    _ratio(
+        "warpgroup_products_in_flight",
+        "products",
+        "wgmma: products of a warpgroup still in flight behind a wait, averaged over those it was for",
+        ("warpgroup_products_behind", "warpgroup_products_made"),
+    ),
+    Metric(
         "registers",
         "registers",
         "registers per thread, as ptxas allots them",

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any, overload
 
 from gpulab.foundation.display import Shown
+from gpulab.simulator.observe import PipelineCounts
 from gpulab.simulator.observe.recorder import Recording
 
 from .metrics import METRICS, Value, combine, find_metric, value
@@ -77,9 +78,8 @@ class Launch:
     `shared_bytes` is static and dynamic shared memory per block; `registers` and `spill_bytes` (per thread)
     and `occupancy` are None where ptxas was not to be had. `most_loaded` is the bytes of global loads of the
     block that has most, `most_asked` of loads and atomics. `most_handed` is the hand-overs of the block that
-    has most. `mixed_warps`, `most_phases`, `bulk_arrived` and `bulk_behind` are what `Pipelines` found.
-    `seconds` is the time of the simulation, not of a GPU. `recording` holds the first requests of each memory
-    instruction, for figures.
+    has most. `pipeline` is what `Pipelines` found. `seconds` is the time of the simulation, not of a GPU.
+    `recording` holds the first requests of each memory instruction, for figures.
     """
 
     kernel: str
@@ -94,10 +94,7 @@ class Launch:
     most_loaded: int = 0
     most_asked: int = 0
     most_handed: int = 0
-    mixed_warps: int = 0
-    most_phases: int = 0
-    bulk_arrived: int = 0
-    bulk_behind: int = 0
+    pipeline: PipelineCounts = field(default_factory=PipelineCounts)
     recording: Recording = field(default_factory=Recording)
 
     @property
@@ -112,10 +109,7 @@ class Launch:
             "warps": blocks * -(-threads // 32),
             "block_load_bytes": self.most_loaded,
             "block_hand_overs": self.most_handed,
-            "mixed_warps": self.mixed_warps,
-            "mbarrier_phases": self.most_phases,
-            "bulk_bytes_arrived": self.bulk_arrived,
-            "bulk_bytes_behind": self.bulk_behind,
+            **vars(self.pipeline),
             "registers": self.registers,
             "shared_bytes": self.shared_bytes,
             "spill_bytes": self.spill_bytes,
@@ -136,10 +130,7 @@ class Launch:
             "most_loaded": self.most_loaded,
             "most_asked": self.most_asked,
             "most_handed": self.most_handed,
-            "mixed_warps": self.mixed_warps,
-            "most_phases": self.most_phases,
-            "bulk_arrived": self.bulk_arrived,
-            "bulk_behind": self.bulk_behind,
+            "pipeline": vars(self.pipeline),
             "tally": self.tally.to_list(),
             "recording": self.recording.to_dict(),
         }
@@ -152,6 +143,7 @@ class Launch:
             "block": tuple(data["block"]),
             "occupancy": Occupancy(**data["occupancy"]) if data["occupancy"] else None,
             "tally": Tally.from_list(data["tally"]),
+            "pipeline": PipelineCounts(**data["pipeline"]),
             "recording": Recording.from_dict(data["recording"]),
         }
         return cls(**(dict(data) | read))

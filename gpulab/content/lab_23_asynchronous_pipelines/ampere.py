@@ -48,6 +48,7 @@ import numpy as np
 from gpulab.checks.builders import prediction
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.content.pipelines import phases_budget, roles_apart
 
 LAB = "23"
 
@@ -65,8 +66,13 @@ def tiled(blocks: int, tiles: int) -> Case:
     return Case(f"{blocks} × {tiles} tiles", {"blocks": blocks, "tiles": tiles})
 
 
+def tiles(sizes: Sizes) -> int:
+    """Of a block."""
+    return count(sizes, "tiles")
+
+
 def all_tiles(sizes: Sizes) -> int:
-    return count(sizes, "blocks") * count(sizes, "tiles")
+    return count(sizes, "blocks") * tiles(sizes)
 
 
 def streamed(tile: int, sizes: Sizes) -> tuple[Array | Scalar, ...]:
@@ -105,38 +111,6 @@ def depth_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[
 def _barriers(warps: int, of_tiles: int, first: int, sizes: Sizes) -> int:
     """Block barriers of all warps: `of_tiles` for each tile and `first` besides."""
     return warps * count(sizes, "blocks") * (of_tiles * count(sizes, "tiles") + first)
-
-
-def rounds(slots: int, sizes: Sizes) -> int:
-    """How often a ring of so many slots goes round: phases of the mbarriers of its first slot."""
-    return -(-count(sizes, "tiles") // slots)
-
-
-def roles_apart(points: float) -> Budget:
-    """No warp both brings data from global memory and takes them there."""
-    return Budget(
-        "mixed_warps",
-        0,
-        points,
-        "warps that load and write",
-        why="each warp has one role",
-        advice="One warp brings tiles, another one writes `out`. How do tiles get from one to the other?",
-        case=EVERY,
-    )
-
-
-def slots_used(slots: int, points: float) -> Budget:
-    """At most ⌈tiles / slots⌉ phases of each mbarrier, so that all slots are used in turn."""
-    return Budget(
-        "mbarrier_phases",
-        partial(rounds, slots),
-        points,
-        "phases of an mbarrier",
-        naive=lambda sizes: count(sizes, "tiles"),
-        why=f"{slots} slots, used in turn",
-        advice=f"Tile k is in slot k % {slots}. How many tiles does each pair of mbarriers serve?",
-        case=EVERY,
-    )
 
 
 EXERCISES: tuple[Exercise, ...] = (
@@ -232,12 +206,12 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         cases=tuple(tiled(*each) for each in ((2, 6), (1, 1), (1, 2), (2, 3), (3, 5), (2, 16))),
         budgets=(
-            roles_apart(1.2),
-            slots_used(2, 0.6),
+            roles_apart(1),
+            phases_budget(2, tiles, 0.75),
             Budget(
                 "barriers",
                 partial(_barriers, 2, 0, 1),
-                0.8,
+                0.75,
                 "block barriers",
                 naive=partial(_barriers, 2, 2, 1),
                 why="one for each of 2 warps: the mbarriers are initialised",
@@ -247,7 +221,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_bytes",
                 partial(bytes_once, WARP_TILE),
-                0.4,
+                0.5,
                 "bytes",
                 why="each element read once, written once",
                 advice="That is {times} × one pass. Do both warps load the same tile?",

@@ -56,8 +56,9 @@ from functools import partial
 from gpulab.checks.builders import prediction
 from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.content.pipelines import phases_budget, roles_apart
 
-from .ampere import LAB, RING_TILE, all_tiles, count, roles_apart, slots_used, streamed, tiled
+from .ampere import LAB, RING_TILE, all_tiles, count, streamed, tiled, tiles
 
 GPU = "H100"
 BULK_TILE = 1024  # floats: one float4 for each of 256 threads
@@ -303,7 +304,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 case=EVERY,
             ),
             roles_apart(1),
-            slots_used(4, 0.5),
+            phases_budget(4, tiles, 0.5),
             _by_threads(0.5),
             _copies(0.5),
         ),

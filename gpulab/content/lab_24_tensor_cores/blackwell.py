@@ -107,8 +107,9 @@ def _products(points: float, k: int, of: Any, why: str) -> Budget:
         lambda sizes: of(sizes) * count(sizes, "k") // k,
         points,
         "products",
+        sense="==",
         why=why,
-        advice="That is {times} × as many. How many threads ask for a product?",
+        advice="How many threads ask for a product? With no product at all, the tensor cores do nothing.",
         case=EVERY,
     )
 
@@ -118,7 +119,7 @@ EXERCISES: tuple[Exercise, ...] = (
         name="tensor.memory",
         lab=LAB,
         gpu=GPU,
-        correct_points=3,
+        correct_points=2,
         evidence=LaunchTrace(arguments=halves, face="cupy"),
         cases=tuple(
             shape(*each) for each in ((128, 64, 128), (128, 64, 64), (256, 64, 192), (256, 128, 256))
@@ -126,6 +127,7 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=2e-2,
         budgets=(
+            _products(2, 16, tiles, "one for 16 of k"),
             copies_budget(0.5, lambda sizes: 2 * tiles(sizes) * count(sizes, "k") // STEP),
             Budget(
                 "tensor_memory_load_bytes",
@@ -136,7 +138,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="That is {times} × as many. Which sums are read before they are complete?",
                 case=EVERY,
             ),
-            _products(1, 16, tiles, "one for 16 of k"),
         ),
         hints=(
             "One thread does everything in the loop: expect, two copies, wait for `full`, four `multiply`, "
@@ -152,7 +153,7 @@ EXERCISES: tuple[Exercise, ...] = (
         name="tensor.pair",
         lab=LAB,
         gpu=GPU,
-        correct_points=2.5,
+        correct_points=2,
         evidence=LaunchTrace(arguments=halves, face="cupy"),
         cases=tuple(
             shape(*each) for each in ((256, 64, 128), (256, 64, 64), (512, 64, 192), (256, 128, 256))
@@ -160,10 +161,11 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=2e-2,
         budgets=(
+            _products(1, 16, lambda sizes: tiles(sizes) // 2, "one for 16 of k and pair"),
             Budget(
                 "bulk_load_bytes",
                 partial(pair_bytes, COLUMNS // 2),
-                1.5,
+                2,
                 "bytes copied in",
                 naive=partial(pair_bytes, COLUMNS),
                 why="half of B for each block",
@@ -171,7 +173,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 "each block need to bring?",
                 case=EVERY,
             ),
-            _products(1, 16, lambda sizes: tiles(sizes) // 2, "one for 16 of k and pair"),
         ),
         hints=(
             "The map of B has boxes of 32 rows; the block of rank r brings the rows from col + 32 · r on.",
@@ -186,12 +187,13 @@ EXERCISES: tuple[Exercise, ...] = (
         name="tensor.scaled",
         lab=LAB,
         gpu=GPU,
-        correct_points=3,
+        correct_points=2,
         evidence=LaunchTrace(arguments=four_bits, face="cupy"),
         cases=tuple(shape(*each) for each in ((128, 128, 512), (128, 128, 256), (256, 128, 768))),
         rtol=1e-4,
         atol=1e-3,
         budgets=(
+            _products(2, 64, scaled_tiles, "one for 64 of k"),
             Budget(
                 "bulk_load_bytes",
                 lambda sizes: 144 * scaled_tiles(sizes) * count(sizes, "k"),
@@ -201,7 +203,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="That is {times} × as many. Is a tile of scales copied more than once?",
                 case=EVERY,
             ),
-            _products(1, 64, scaled_tiles, "one for 64 of k"),
         ),
         hints=(
             "A step is 256 of k: a tile of 128 × 128 bytes of each operand and 2,048 bytes of scales of "

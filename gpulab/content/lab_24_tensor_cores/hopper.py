@@ -6,7 +6,10 @@
 | tensor.tile | host code, 128 threads | wgmma, one tile | copies | – | 2 a step | 5 |
 | | | | loads by threads | – | 0 | |
 | | | | products | – | 1 for 16 of k | |
-| tensor.overlap | host code, 160 threads | wgmma in flight | barriers | 1 a step | 1 | 5 |
+| tensor.overlap | host code, 160 threads | wgmma in flight | products in flight | 0 | 4 but at the last | 5 |
+| | | | mixed warps | – | 0 | |
+| | | | barriers | 1 a step | 1 | |
+| | | | phases | 1 a step | 1 for 3 steps | |
 | | | | copies | – | 2 a step | |
 | | | | loads by threads | – | 0 | |
 | tensor.promote | host code, FP8 | sums in float32 | operations | k/32 sums | k/128 sums | 5 |
@@ -17,7 +20,9 @@ Derivations:
 
 **tile**, **overlap**: a block makes 64 × 64 of C. A step is 64 of k: two copies, A's tile and B's, of 8 KiB
 each. A product is m64n64k16, so four a step; each of the four warps counts it. Threads load nothing: the
-copy engine fills shared memory and the tensor cores read it.
+copy engine fills shared memory and the tensor cores read it. If the four products of a step stay in flight
+while those of the step before are waited for, 4 · (steps − 1) / steps are in flight behind a wait on
+average: behind the last wait is nothing.
 
 **promote**: with e4m3 a product is m64n64k32. Hopper keeps 13 fraction bits below the largest term when it
 adds (measured bit for bit by MMA-Sim), so a sum that has grown to S loses up to S · 2⁻¹³ with every
@@ -41,6 +46,7 @@ import numpy as np
 from gpulab.checks.builders import prediction
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Shape, Sizes
+from gpulab.content.pipelines import phases_budget, roles_apart
 
 LAB = "24"
 GPU = "H100"
@@ -144,10 +150,16 @@ def _products(points: float, k: int) -> Budget:
         partial(products, k),
         points,
         "products",
+        sense="==",
         why=f"one for {k} of k, counted by each of 4 warps",
-        advice="That is {times} × as many. Does a step multiply the same part of its tiles twice?",
+        advice="Does a step multiply the same part of its tiles twice? With no product at all, the tensor "
+        "cores do nothing.",
         case=EVERY,
     )
+
+
+def steps(sizes: Sizes) -> int:
+    return count(sizes, "k") // TILE
 
 
 EXERCISES: tuple[Exercise, ...] = (
@@ -193,24 +205,38 @@ EXERCISES: tuple[Exercise, ...] = (
         name="tensor.overlap",
         lab=LAB,
         gpu=GPU,
-        correct_points=2.5,
+        correct_points=1.5,
         evidence=LaunchTrace(arguments=halves, face="cupy"),
         cases=tuple(shape(*each) for each in ((64, 64, 320), (64, 64, 64), (128, 64, 512), (128, 128, 256))),
         rtol=1e-3,
         atol=2e-2,
         budgets=(
             Budget(
+                "warpgroup_products_in_flight",
+                lambda sizes: 4 * (1 - 1 / steps(sizes)),
+                1.2,
+                "products in flight",
+                naive=0,
+                sense=">=",
+                why="those of one step, whenever there is a next one",
+                advice="Which products does the warpgroup wait for in a step? Those that it has just asked "
+                "for can stay in flight.",
+                case=EVERY,
+            ),
+            roles_apart(0.6),
+            Budget(
                 "barriers",
                 lambda sizes: 5 * blocks(sizes),
-                1.5,
+                0.6,
                 "block barriers",
-                naive=lambda sizes: 5 * blocks(sizes) * (1 + count(sizes, "k") // TILE),
+                naive=lambda sizes: 5 * blocks(sizes) * (1 + steps(sizes)),
                 why="one for each of 5 warps: the mbarriers are initialised",
                 advice="The producer waits at `empty`, the warpgroup at `full`. No wait needs all 5 warps.",
                 case=EVERY,
             ),
-            copies_budget(0.5, partial(copies, TILE)),
-            _by_threads(0.5, "shared_load_requests", "loads from shared memory"),
+            phases_budget(3, steps, 0.5),
+            copies_budget(0.3, partial(copies, TILE)),
+            _by_threads(0.3, "shared_load_requests", "loads from shared memory"),
         ),
         hints=(
             "The producer is `roles` of lab 23, with two copies a slot instead of one.",
@@ -225,22 +251,22 @@ EXERCISES: tuple[Exercise, ...] = (
         name="tensor.promote",
         lab=LAB,
         gpu=GPU,
-        correct_points=3,
+        correct_points=2,
         evidence=LaunchTrace(arguments=eights, face="cupy"),
         cases=tuple(shape(*each) for each in ((64, 64, 1024), (64, 64, 128), (128, 64, 2048))),
         rtol=2e-3,
         budgets=(
+            _products(1, 32),
             Budget(
                 "flops",
                 partial(promoted, 128),
-                1.5,
+                2,
                 "operations",
                 naive=partial(promoted, 32),
                 why="the products, and one addition for 128 of k",
                 advice="How often does each thread add to its own sums? Once for 128 of k is enough.",
                 case=EVERY,
             ),
-            _products(0.5, 32),
         ),
         hints=(
             "Let the tensor cores start again in every step: `adds` is false for a step's first product.",

@@ -2,8 +2,8 @@
 
 from .counters import Counters, classify
 from .counts import COLUMNS, Counts
-from .pipelines import Pipelines
+from .pipelines import PipelineCounts, Pipelines
 from .race import Race
 from .races import Races
 
-__all__ = ["COLUMNS", "Counters", "Counts", "Pipelines", "Race", "Races", "classify"]
+__all__ = ["COLUMNS", "Counters", "Counts", "PipelineCounts", "Pipelines", "Race", "Races", "classify"]

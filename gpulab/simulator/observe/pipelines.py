@@ -31,29 +31,58 @@ class _Warps:
         self.load, self.store = np.zeros(shape, bool), np.zeros(shape, bool)
 
 
-class Pipelines(Observer):
-    """Follows the data of a launch; read its attributes after the launch.
+@dataclass(frozen=True)
+class PipelineCounts:
+    """What a launch did to have work on its way while it waits.
 
     `mixed_warps` have both loaded from global memory and stored to it; a warp that sends a copy counts as if
-    it loaded or stored. `phases` is how many phases of the mbarrier that has most were seen to be over.
-    `arrived` is the bytes of bulk copies that somebody waited for at an mbarrier, and `behind` the sum of
-    those bytes times the bytes which their block had sent for and which were not waited for yet.
+    it loaded or stored. `mbarrier_phases` is how many phases of the mbarrier that has most were seen to be
+    over. `bulk_bytes_arrived` are bytes of bulk copies that somebody waited for at an mbarrier, and
+    `bulk_bytes_behind` is the sum of them, times the bytes which their block had sent for and which nobody
+    had waited for yet. The same for products of warpgroups: those that were waited for, and those that were
+    still in flight behind the wait.
     """
 
+    mixed_warps: int = 0
+    mbarrier_phases: int = 0
+    bulk_bytes_arrived: int = 0
+    bulk_bytes_behind: int = 0
+    warpgroup_products_made: int = 0
+    warpgroup_products_behind: int = 0
+
+
+@dataclass
+class _Products:
+    """By block of a chunk and warpgroup: products in flight, and those that the last wait was for."""
+
+    chunk: Chunk
+    in_flight: Array
+    made: Array
+
+
+class Pipelines(Observer):
+    """Follows the data of a launch; read `counts` after the launch."""
+
     def __init__(self) -> None:
-        self.arrived = 0
-        self.behind = 0
+        self._bytes_arrived = 0
+        self._bytes_behind = 0
+        self._products_made = 0
+        self._products_behind = 0
         self._warps: dict[int, _Warps] = {}  # by the first block of a chunk
+        self._products: dict[int, _Products] = {}
         self._over: dict[tuple[int, int], tuple[int, int]] = {}  # mbarrier → last parity, phases
         self._sent: dict[int, dict[Phase, int]] = defaultdict(dict)  # block → bytes on their way
 
     @property
-    def mixed_warps(self) -> int:
-        return sum(int((warps.load & warps.store).sum()) for warps in self._warps.values())
-
-    @property
-    def phases(self) -> int:
-        return max((count for _, count in self._over.values()), default=0)
+    def counts(self) -> PipelineCounts:
+        return PipelineCounts(
+            mixed_warps=sum(int((warps.load & warps.store).sum()) for warps in self._warps.values()),
+            mbarrier_phases=max((phases for _, phases in self._over.values()), default=0),
+            bulk_bytes_arrived=self._bytes_arrived,
+            bulk_bytes_behind=self._bytes_behind,
+            warpgroup_products_made=self._products_made,
+            warpgroup_products_behind=self._products_behind,
+        )
 
     def access(self, access: Access) -> None:
         if access.space != "global" or access.kind == "atomic":
@@ -98,8 +127,25 @@ class Pipelines(Observer):
                 self._over[block, where] = parity, count + 1
             sent = self._sent[block]
             if (nbytes := sent.pop((block, where, parity), 0)) > 0:
-                self.arrived += nbytes
-                self.behind += nbytes * sum(sent.values())
+                self._bytes_arrived += nbytes
+                self._bytes_behind += nbytes * sum(sent.values())
+
+    def product(self, index: int, warpgroups: Array, made: bool, chunk: Chunk) -> None:
+        first = int(chunk.blocks[0])
+        if first not in self._products:
+            none = np.zeros(warpgroups.shape, np.int64)
+            self._products[first] = _Products(chunk, none, none.copy())
+        products = self._products[first]
+        products.in_flight += -1 * warpgroups if made else warpgroups
+        products.made += warpgroups * made
+
+    def warp_sync(self, index: int, lanes: Array | None, masks: Array | None, chunk: Chunk) -> None:
+        """At the end of a wait for products: what it was for is made, and the others are in flight."""
+        products = self._products.get(int(chunk.blocks[0]))
+        if products is not None and products.made.any():
+            self._products_made += int(products.made.sum())
+            self._products_behind += int((products.made * products.in_flight).sum())
+            products.made[:] = 0
 
     def _of(self, chunk: Chunk) -> _Warps:
         return self._warps.setdefault(int(chunk.blocks[0]), _Warps(chunk))
