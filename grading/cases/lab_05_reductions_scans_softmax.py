@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.checks.spec import Case
-from gpulab.content.lab_05_reductions_scans_softmax.exercises import masked
+from gpulab.content.lab_05_reductions_scans_softmax.exercises import crowded, masked
 
 
 def _sizes(*sizes: int) -> tuple[Case, ...]:
@@ -21,7 +21,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "parallel.total": _sizes(2500, 33, 2, 0, 50_001, 49_152),
     "parallel.kahan": _matrices((90, 50), (2, 1), (777, 129), (0, 3), (1200, 64)),
     "parallel.scan": _sizes(300, 31, 255, 1025, 0, 5120),
-    "parallel.compact": _sizes(700, 255, 2, 0, 40_001, 49_152),
+    "parallel.compact": (*_sizes(700, 255, 2, 0, 40_001), crowded(36_001), *_sizes(49_152)),
     "parallel.histogram": _sizes(1500, 2, 257, 0, 7003, 24_576),
     "parallel.logsumexp": (
         *_matrices((9, 65), (2, 2), (17, 31)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.checks.spec import Case
-from gpulab.content.lab_11_triton_and_fusion.exercises import WAVE, graphs, masked, tiles
+from gpulab.content.lab_11_triton_and_fusion.exercises import WAVE, cancelling, graphs, masked, tiles
 
 
 def _vectors(*sizes: int) -> tuple[Case, ...]:
@@ -15,6 +15,10 @@ def _matrices(*sizes: tuple[int, int], seed: int = 1) -> tuple[Case, ...]:
         Case(f"{rows} × {cols}", {"rows": rows, "cols": cols, "seed": seed + i})
         for i, (rows, cols) in enumerate(sizes)
     )
+
+
+def _products(*sizes: tuple[int, int, int]) -> tuple[Case, ...]:
+    return tuple(Case(f"{m} × {n} × {k}", {"m": m, "n": n, "k": k}) for m, n, k in sizes)
 
 
 DROPOUT = _matrices((5, 7), (1, 200), (31, 65), (48, 512), seed=77)
@@ -35,9 +39,10 @@ CASES: dict[str, tuple[Case, ...]] = {
     "triton.layer_norm": _matrices((5, 17), (3, 257), (1, 2), (48, 256)),
     "triton.gelu_dropout": DROPOUT,
     "triton.gelu_dropout_back": DROPOUT,
-    "triton.linear": tuple(
-        Case(f"{m} × {n} × {k}", {"m": m, "n": n, "k": k})
-        for m, n, k in ((40, 64, 30), (65, 17, 100), (2, 1, 3), (128, 64, 192))
+    "triton.linear": (
+        *_products((40, 64, 30), (65, 17, 100), (2, 1, 3)),
+        cancelling(32, 50, 110),
+        *_products((128, 64, 192)),
     ),
     "triton.order": tuple(tiles(*grid) for grid in ((3, 5, 4), (7, 10, 8), (1, 6, 5), (48, 80, WAVE))),
     "triton.fuse": (*map(graphs, GRAPHS), graphs(*GRAPHS)),

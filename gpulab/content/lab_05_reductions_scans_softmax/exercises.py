@@ -122,6 +122,11 @@ def masked(rows: int, cols: int) -> Case:
     return Case(f"{rows} × {cols}, masked", {"rows": rows, "cols": cols, "masked": 1})
 
 
+def crowded(n: int) -> Case:
+    """Numbers that are all above 0, so that all are kept: more than an int16 can count."""
+    return Case(f"{n:,}, all kept", {"n": n, "all kept": 1})
+
+
 def _n(sizes: Sizes) -> int:
     return int(sizes["n"]) if "n" in sizes else int(sizes["rows"]) * int(sizes["cols"])
 
@@ -163,6 +168,12 @@ def columns_of_any_size(numbers: np.random.Generator, shape: tuple[int, ...], si
     return np.ldexp(numbers.random(shape), numbers.integers(-200, 200, shape[1]))
 
 
+def about_zero(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
+    """Half of the numbers are above 0, or all."""
+    values = numbers.standard_normal(shape)
+    return np.abs(values) if "all kept" in sizes else values
+
+
 def far_from_zero(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
     """Numbers that differ by about one and lie around a thousand."""
     return 1000 + numbers.standard_normal(shape)
@@ -197,7 +208,7 @@ def scan_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 def compact_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     n = _n(sizes)
     return (
-        Array("a", (n,)),
+        Array("a", (n,), fill=about_zero),
         Array("out", (n,), role="inout", fill="zeros"),
         Array("count", (1,), "int32", role="inout", fill="zeros"),
     )
@@ -299,9 +310,9 @@ def _row_sectors(sizes: Sizes) -> int:
 
 
 def kept_bytes(sizes: Sizes) -> int:
-    """Half of the elements are kept, give or take four standard deviations, and a number or two a block."""
+    """All are kept, or half of them give or take four standard deviations; and a number or two a block."""
     n = _n(sizes)
-    return int(2.3 * n + 8 * n**0.5) + 32
+    return int(4.3 * n if "all kept" in sizes else 2.3 * n + 8 * n**0.5) + 32
 
 
 def block_bytes(sizes: Sizes) -> int:
@@ -514,6 +525,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _size(33),
             _size(1),
             _size(0, "empty"),
+            crowded(40_000),
             _size(65_535),
             _size(65_536),
         ),

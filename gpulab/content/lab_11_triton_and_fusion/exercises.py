@@ -92,6 +92,11 @@ def _product(m: int, n: int, k: int) -> Case:
     return Case(f"{m} × {n} × {k}", {"m": m, "n": n, "k": k})
 
 
+def cancelling(m: int, n: int, k: int) -> Case:
+    """Products whose first half is large and whose second half takes it off again: sums in 16 bits show."""
+    return Case(f"{m} × {n} × {k}, cancelling", {"m": m, "n": n, "k": k, "cancelling": 1})
+
+
 def tiles(m: int, n: int, wave: int) -> Case:
     """A grid of m × n tiles, of which `wave` are computed at once."""
     return Case(f"{m} × {n} in waves of {wave}", {"m": m, "n": n, "wave": wave})
@@ -126,8 +131,23 @@ def far_from_zero(numbers: np.random.Generator, shape: tuple[int, ...], sizes: S
 
 
 def small(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
-    """Weights whose sums over `k` terms stay near one."""
-    return numbers.standard_normal(shape) / max(1, shape[0]) ** 0.5
+    """Weights whose sums over `k` terms stay near one, or come back to it from about a hundred."""
+    weights = numbers.standard_normal(shape) / max(1, shape[0]) ** 0.5
+    if "cancelling" in sizes:
+        half = shape[0] // 2
+        large = 100 * weights[:half]
+        weights[:half] += large
+        weights[half : 2 * half] -= large
+    return weights
+
+
+def rows_of_x(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
+    """Normal numbers; where the weights cancel, those of both halves of a row are alike."""
+    values = numbers.standard_normal(shape)
+    if "cancelling" in sizes:
+        half = shape[1] // 2
+        values[:, half : 2 * half] = values[:, :half]
+    return values
 
 
 # ---------------------------------------------------------------- arguments
@@ -183,7 +203,7 @@ def back_arguments(sizes: Sizes) -> Arguments:
 def linear_arguments(sizes: Sizes) -> Arguments:
     m, n, k = (int(sizes[name]) for name in "mnk")
     return (
-        Array("x", (m, k), "float16"),
+        Array("x", (m, k), "float16", fill=rows_of_x),
         Array("w", (k, n), "float16", fill=small),
         Array("bias", (n,), "float16"),
         Array("out", (m, n), "float16", role="out"),
@@ -695,7 +715,13 @@ EXERCISES: tuple[Exercise, ...] = (
         name="triton.linear",
         lab=LAB,
         correct_points=2.0,
-        cases=(_product(64, 64, 32), _product(70, 45, 33), _product(1, 3, 2), _product(128, 128, 128)),
+        cases=(
+            _product(64, 64, 32),
+            _product(70, 45, 33),
+            _product(1, 3, 2),
+            cancelling(48, 32, 96),
+            _product(128, 128, 128),
+        ),
         evidence=LaunchTrace(arguments=linear_arguments),
         budgets=(
             Budget(

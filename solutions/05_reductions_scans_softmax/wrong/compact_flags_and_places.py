@@ -1,4 +1,4 @@
-# exercise: parallel.compact  fails: loaded bytes, stored bytes  says: loaded bytes
+# exercise: parallel.compact  fails: loaded bytes  says: loaded bytes
 import numpy as np
 from numba import float32, int32
 
