@@ -2,7 +2,7 @@
 
 What a notebook uses, all loaded when first asked for:
 `start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, `sanitize`, `sass`, `modelled`,
-`trace`, `watch`, `appeal`, `tensor_map`, and the modules
+`trace`, `watch`, `appeal`, `tensor_map`, `timeline`, and the modules
 `course`, `cuda`, `cupy`, `cupyx`, `triton`, `plot`, `hardware`.
 `profile` is both: a package, and what one calls.
 """
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .analysis import profile
     from .analysis.machine.executed import sass
     from .analysis.machine.modelled import modelled
+    from .analysis.machine.overlap import timeline
     from .analysis.sanitizer.sanitize import sanitize
     from .analysis.tracer.trace import trace
     from .app import course
@@ -49,6 +50,7 @@ _FUNCTIONS = {
     "show": "checks.face",
     "start": "checks.start",
     "tensor_map": "frontends.cupy.tensor_maps",
+    "timeline": "analysis.machine.overlap",
     "trace": "analysis.tracer.trace",
     "watch": "checks.face",
 }
@@ -74,6 +76,7 @@ __all__ = [
     "show",
     "start",
     "tensor_map",
+    "timeline",
     "trace",
     "triton",
     "watch",

@@ -267,6 +267,18 @@ for kernel in (single, ring):
 gpulab.plot.bars(in_flight, "bytes in flight of a thread when it waits", budget=29, more_is_better=True)
 
 # %% [markdown]
+# When does a block work, and when does it wait? `gpulab.timeline` takes what each warp did, and works out when it could
+# have done it if an instruction took 4 cycles and a copy as long as the data sheet says. First the kernel with one tile at
+# a time, then yours. Move the slider.
+
+# %%
+gpulab.timeline(single, (1,), (128,), (x, out, cp.int32(8)))
+
+# %%
+gpulab.need(ring)
+gpulab.timeline(ring, (1,), (128,), (x, out, cp.int32(8)))
+
+# %% [markdown]
 # Each thread reads two neighbours. Do its loads from shared memory meet in the same banks?
 
 # %%
@@ -405,7 +417,17 @@ four = cp.asarray(np.arange(4 * 128, dtype=np.float32))
 gpulab.trace(handshake, (1,), (64,), (four, cp.empty_like(four), cp.int32(4)), threads=[0, 32])
 
 # %% [markdown]
-# What the sanitizer says of it, and what it says when the consumer forgets to arrive:
+# And in cycles. What does warp 0 wait for most of the time?
+
+# %%
+gpulab.need(handshake)
+gpulab.timeline(handshake, (1,), (64,), (four, cp.empty_like(four), cp.int32(4)))
+
+# %% [markdown]
+# It waits for its own loads, because an ordinary load stops the warp that needs its data. Part B has
+# copies that a producer sends and forgets.
+#
+# What the sanitizer says of the kernel, and what it says when the consumer forgets to arrive:
 
 # %%
 tiles = cp.asarray(np.arange(2 * 6 * 128, dtype=np.float32))

@@ -187,6 +187,13 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
+# When the warps of your kernel work and wait:
+
+# %%
+gpulab.need(bulk)
+gpulab.timeline(bulk, (1,), (256,), (x, out, cp.int32(8)))
+
+# %% [markdown]
 # What the sanitizer says if thread 0 announces too few bytes:
 
 # %%
@@ -524,6 +531,14 @@ extern "C" __global__ void roles(const float4* x, float4* out, int tiles) {
 
 # %% nbgrader={"grade": true, "grade_id": "roles-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("async.roles", roles)
+
+# %% [markdown]
+# **See.** The producer is up to four tiles ahead, so four copies are on their way while the consumers work.
+
+# %%
+gpulab.need(roles)
+tiles = cp.asarray(np.arange(12 * 512, dtype=np.float32))
+gpulab.timeline(roles, (1,), (160,), (tiles, cp.empty_like(tiles), cp.int32(12)))
 
 # %% [markdown]
 # **Why.** In `bulk` all warps met at a barrier in every turn, so the fastest waited for the slowest. Here a consumer

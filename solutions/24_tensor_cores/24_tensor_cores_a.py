@@ -355,7 +355,19 @@ def overlap(a, b, c):
 gpulab.check("tensor.overlap", overlap)
 
 # %% [markdown]
-# **See.** What the sanitizer says if a slot is given back one step too early.
+# **See.** When warps work and wait, what is on its way, and when the tensor cores multiply: first in `product`, then in
+# your kernel.
+
+# %%
+gpulab.need(product)
+gpulab.timeline(product, a, b, c)
+
+# %%
+gpulab.need(overlap)
+gpulab.timeline(overlap, a, b, c)
+
+# %% [markdown]
+# What the sanitizer says if a slot is given back one step too early:
 
 # %%
 gpulab.need(overlap)

@@ -16,6 +16,7 @@ from .pipeline_steps import PipelineSteps
 from .roof_trail import RoofTrail
 from .tile_walk import AttentionWalk, ProductWalk
 from .warp_access import Pattern, WarpAccess
+from .warp_timeline import WarpTimeline
 
 __all__ = [
     "MEANINGS",
@@ -38,4 +39,5 @@ __all__ = [
     "Touch",
     "Warp",
     "WarpAccess",
+    "WarpTimeline",
 ]

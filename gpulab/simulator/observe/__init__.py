@@ -5,5 +5,17 @@ from .counts import COLUMNS, Counts
 from .pipelines import PipelineCounts, Pipelines
 from .race import Race
 from .races import Races
+from .warp_roles import Deed, WarpRoles
 
-__all__ = ["COLUMNS", "Counters", "Counts", "PipelineCounts", "Pipelines", "Race", "Races", "classify"]
+__all__ = [
+    "COLUMNS",
+    "Counters",
+    "Counts",
+    "Deed",
+    "PipelineCounts",
+    "Pipelines",
+    "Race",
+    "Races",
+    "WarpRoles",
+    "classify",
+]
