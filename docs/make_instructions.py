@@ -98,7 +98,7 @@ FAMILIES = (
     ),
     Family(
         ("cvt",),
-        "all integers and floats, bf16, tf32, e4m3, e5m2, packed",
+        "all integers and floats, bf16, tf32, packed; pairs of e4m3, e5m2, e2m3, e3m2, e2m1, ue8m0; no rs",
         f"{BITS}: all roundings and saturations",
         TEST_SMALL,
     ),
@@ -164,7 +164,7 @@ FAMILIES = (
     Family(
         ("tcgen05",),
         "alloc, dealloc, relinquish_alloc_permit; ld, st 32x32b 16x32bx2 16x64b 16x128b 16x256b, pack::16b; "
-        "cp 32x128b 128x128b 128x256b; mma f16, tf32, f8f6f4 (FP8), i8, mxf8f6f4 (FP8), mxf4, mxf4nvf4, of "
+        "cp 32x128b 128x128b 128x256b; mma f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4, of "
         "one block and of a pair, A in shared or Tensor Memory; commit, fence, wait",
         "sums are rounded as measured bit for bit by MMA-Sim: cut to 25 bits, of 4-bit numbers to 35 after "
         "exact sums of 16 products. Work is done when a thread waits at the mbarrier of its commit. An "

@@ -41,6 +41,10 @@ def launch(tmp_path: Path, target: str, body: str, gpu: str) -> None:
         ("sm_90", "barrier.cluster.arrive; barrier.cluster.wait;", "A100", "9.0 or later; the A100 has 8.0"),
         ("sm_90", "cp.async.bulk.commit_group;", "A100",
          "cp.async.bulk is an instruction .* 9.0 or later; the A100 has 8.0. cp.async copies"),
+        ("sm_100a", ".reg .b16 %h; .reg .f32 %f; cvt.rp.satfinite.ue8m0x2.f32 %h, %f, %f;", "H100",
+         "cvt of ue8m0x2 is an instruction .* 10.0 or later; the H100 has 9.0. The functions of cuda_fp8.h"),
+        ("sm_89", ".reg .b16 %h; .reg .f32 %f; cvt.rn.satfinite.e4m3x2.f32 %h, %f, %f;", "A100",
+         "cvt of e4m3x2 is an instruction .* 8.9 or later; the A100 has 8.0"),
         ("sm_80", "cp.async.wait_all;", "T4", "8.0 or later; the T4 has 7.5. Load to registers"),
     ],
 )  # fmt: skip

@@ -12,7 +12,8 @@ import pytest
 
 from gpulab.simulator import ptx, simt
 from gpulab.simulator.observe import Counters
-from gpulab.simulator.simt.packed import fp8_values, from_bf16, to_bf16, to_fp8
+from gpulab.simulator.simt import small_floats
+from gpulab.simulator.simt.packed import from_bf16, to_bf16
 
 LANES = np.arange(32)
 
@@ -117,8 +118,20 @@ FORMS = {
         -126,
         8,
     ),
-    "e4m3": (8, lambda w: fp8_values("e4m3")[w].astype("f8"), lambda x: to_fp8(x, "e4m3"), -6, 32),
-    "e5m2": (8, lambda w: fp8_values("e5m2")[w].astype("f8"), lambda x: to_fp8(x, "e5m2"), -14, 32),
+    "e4m3": (
+        8,
+        lambda w: small_floats.values("e4m3")[w].astype("f8"),
+        lambda x: small_floats.encode(x, "e4m3"),
+        -6,
+        32,
+    ),
+    "e5m2": (
+        8,
+        lambda w: small_floats.values("e5m2")[w].astype("f8"),
+        lambda x: small_floats.encode(x, "e5m2"),
+        -14,
+        32,
+    ),
 }
 
 

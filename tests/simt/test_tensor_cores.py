@@ -249,6 +249,43 @@ def test_numbers_of_four_bits_are_scaled_by_blocks(kind, step, scale, codes):
         assert value_of(found[i, j], "f32") == one_scaled_sum(a[i], b[j], of_a[i], of_b[j], start)
 
 
+# By their number in the descriptor: bits of a number, of its exponent and mantissa, and the exponent's bias.
+SMALL = {3: (6, 2, 3, 1), 4: (6, 3, 2, 3), 5: (4, 2, 1, 1)}
+
+
+def small_number(code: int, exponent_bits: int, mantissa_bits: int, bias: int) -> float:
+    exponent = code >> mantissa_bits & (1 << exponent_bits) - 1
+    fraction = (code & (1 << mantissa_bits) - 1) / (1 << mantissa_bits)
+    size = math.ldexp(1 + fraction, exponent - bias) if exponent else math.ldexp(fraction, 1 - bias)
+    return -size if code >> exponent_bits + mantissa_bits & 1 else size
+
+
+def padded(image: np.ndarray, start: int, row: int, type_number: int) -> list[float]:
+    """32 numbers of a row, 16 of them side by side at the beginning of each 16 bytes, the rest is padding."""
+    found = []
+    for k in range(32):
+        piece = start + row // 8 * 256 + k // 16 * 128 + row % 8 * 16
+        if type_number == 0:
+            found.append(number(int(image[piece + k % 16]), "e4m3"))
+            continue
+        bits, *form = SMALL[type_number]
+        word = int.from_bytes(image[piece : piece + 16].tobytes(), "little")
+        found.append(small_number(word >> bits * (k % 16) & (1 << bits) - 1, *form))
+    return found
+
+
+@pytest.mark.parametrize(("of_a", "of_b"), [(3, 3), (4, 3), (5, 5), (5, 0), (0, 4), (3, 5)])
+def test_numbers_of_six_and_four_bits_lie_padded_and_are_multiplied_as_those_of_eight(of_a, of_b):
+    generator = np.random.default_rng(of_a + 10 * of_b)
+    image = image_of(generator, "e4m3") & 0x7B  # no NaN where a type has one
+    descriptor = instruction_descriptor(128, 64, 1, of_a, of_b)
+    found = run(kernel(mma("f8f6f4")), image, **PLAIN | {"descriptor": descriptor})[0]
+    least = [1 - SMALL[t][3] if t in SMALL else SMALLEST["e4m3"] for t in (of_a, of_b)]
+    for i, j in generator.integers(0, (128, 64), (60, 2)).tolist():
+        left, right = padded(image[0], 0, i, of_a), padded(image[0], 16384, j, of_b)
+        assert value_of(found[i, j], "f32") == one_sum(left, right, 0.0, (*least, -126), "f32", False)
+
+
 def test_numbers_of_eight_bits_are_scaled_by_blocks():
     """A block is the 32 elements along k of one product; the manual's scale-factor ID picks the scale's byte."""
     generator = np.random.default_rng(6)
@@ -530,11 +567,10 @@ def test_a_descriptor_that_cannot_be_is_named_with_its_value(named, match):
     fault(kernel(mma()), WrongMatrix, match, **named)
 
 
-@pytest.mark.parametrize("type_number", [3, 4, 5])  # e2m3, e3m2, e2m1
-def test_numbers_of_six_and_four_bits_in_bytes_of_their_own_are_refused_in_words(type_number):
-    descriptor = instruction_descriptor(128, 64, 1, type_number, 0)
-    match = rf"knows the types 0 \(e4m3\), 1 \(e5m2\) of A, but the descriptor says {type_number}"
-    fault(kernel(mma("f8f6f4")), WrongMatrix, match, descriptor=descriptor)
+def test_an_a_of_six_or_four_bits_in_tensor_memory_is_refused_in_words():
+    text = kernel("add.u32 %r7, %tmem, 256;\n" + mma("f8f6f4").replace("%first", "[%r7]"))
+    descriptor = instruction_descriptor(128, 64, 1, 5, 0)
+    fault(text, WrongMatrix, "knows such an A in shared memory only", descriptor=descriptor)
 
 
 def test_a_pair_needs_a_cluster_and_its_even_block():

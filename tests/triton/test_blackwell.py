@@ -126,3 +126,35 @@ def test_a_product_with_block_scales_agrees_with_numpy(form, step, kind):
     assert f"kind::{kind}.block_scale" in made.asm["ptx"]
     left, right = (v * s.repeat(step, axis=1) for v, s in zip(values, scales, strict=True))
     assert np.array_equal(c.numpy(), (left @ right.T).astype(np.float32))
+
+
+@triton.jit
+def mixed(a, b, sa, sb, c, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """A product of bytes of e4m3 (M, k) and of pairs of e2m1 (N, k / 2), each with scales of 32 numbers."""
+    row, column = tl.arange(0, M), tl.arange(0, N)
+    total = tl.zeros((M, N), tl.float32)
+    for start in range(0, k, K):
+        x = tl.load(a + row[:, None] * k + (start + tl.arange(0, K))[None, :])
+        y = tl.load(b + column[:, None] * (k // 2) + (start // 2 + tl.arange(0, K // 2))[None, :])
+        block = start // 32 + tl.arange(0, K // 32)
+        scale_x = tl.load(sa + row[:, None] * (k // 32) + block[None, :])
+        scale_y = tl.load(sb + column[:, None] * (k // 32) + block[None, :])
+        total = tl.dot_scaled(x, scale_x, "e4m3", y.T, scale_y, "e2m1", total)
+    tl.store(c + row[:, None] * N + column[None, :], total)
+
+
+def test_a_product_of_eight_and_four_bits_agrees_with_numpy():
+    """Triton writes the 4-bit numbers padded to shared memory, as the tensor cores read them."""
+    m, n, k = 128, 128, 256
+    generator = np.random.default_rng(1)
+    x = torch.from_numpy(generator.integers(-4, 5, (m, k))).to(torch.float8_e4m3fn)
+    y = generator.integers(0, 256, (n, k // 2), np.uint8)
+    codes = [generator.integers(125, 130, (rows, k // 32)).astype(np.uint8) for rows in (m, n)]
+    c = torch.zeros(m, n)
+    given = x, torch.from_numpy(y), *map(torch.from_numpy, codes)
+    made = mixed[1, 1](*given, c, k, M=m, N=n, K=128, num_warps=4)
+    assert "kind::mxf8f6f4.block_scale" in made.asm["ptx"]
+    of_y = np.concatenate([MAGNITUDES, -MAGNITUDES])[np.stack([y & 15, y >> 4], axis=-1)].reshape(n, k)
+    scale_x, scale_y = (2.0 ** (code.astype(int) - 127) for code in codes)
+    exact = (x.double().numpy() * scale_x.repeat(32, axis=1)) @ (of_y * scale_y.repeat(32, axis=1)).T
+    assert np.array_equal(c.numpy(), exact.astype(np.float32))

@@ -50,6 +50,24 @@ NEEDS: dict[tuple[str, ...], Need] = {
     ("cp", "async"): Need((8, 0), "Load to registers and store to shared memory."),
 }
 
+_HEADERS = "The functions of {} work it out in integers on older GPUs."
+# Of ``cvt``, by a type that it converts to or from.
+CONVERSIONS: dict[str, Need] = {
+    **{form: Need((8, 9), _HEADERS.format("cuda_fp8.h")) for form in ("e4m3x2", "e5m2x2")},
+    **{form: Need((10, 0), _HEADERS.format("cuda_fp6.h")) for form in ("e2m3x2", "e3m2x2")},
+    "e2m1x2": Need((10, 0), _HEADERS.format("cuda_fp4.h")),
+    "ue8m0x2": Need((10, 0), _HEADERS.format("cuda_fp8.h")),
+}
+
+
+def _need(instruction: Instruction) -> tuple[str, Need] | None:
+    """What an instruction is called in a message, and which GPUs have it; None if all have."""
+    parts = instruction.parts
+    if parts[0] == "cvt":
+        return next(((f"cvt of {part}", CONVERSIONS[part]) for part in parts if part in CONVERSIONS), None)
+    key = next((key for n in (3, 2, 1) if (key := parts[:n]) in NEEDS), None)
+    return None if key is None else (".".join(parts[: max(2, len(key))]), NEEDS[key])
+
 
 def check_instructions(kernel: str, instructions: Iterable[Instruction], gpu: GPU) -> None:
     """Raises LaunchError for the first instruction that `gpu` does not have.
@@ -57,10 +75,10 @@ def check_instructions(kernel: str, instructions: Iterable[Instruction], gpu: GP
     `kernel` is what the message calls the kernel.
     """
     for instruction in instructions:
-        key = next((key for n in (3, 2, 1) if (key := instruction.parts[:n]) in NEEDS), None)
-        if key is None or (need := NEEDS[key]).met_by(gpu.cc):
+        needed = _need(instruction)
+        if needed is None or needed[1].met_by(gpu.cc):
             continue
-        name = ".".join(instruction.parts[: max(2, len(key))])
+        name, need = needed
         line = f", line {instruction.location.line}" if instruction.location else ""
         raise LaunchError(
             f"{kernel}{line}: {name} is an instruction of GPUs of compute "

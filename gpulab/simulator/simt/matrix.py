@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import small_floats
 from .floats import canonical, fused, round_toward
-from .packed import fp8_values, from_bf16
+from .packed import from_bf16
 
 Array = np.ndarray
 
@@ -49,7 +50,7 @@ def _tf32(words: Array) -> Array:
 
 
 def _fp8(form: str) -> Callable[[Array], Array]:
-    return lambda words: fp8_values(form)[words.view(np.uint8)].astype(np.float64)
+    return lambda words: small_floats.values(form)[words.view(np.uint8)].astype(np.float64)
 
 
 ELEMENTS: dict[str, Element] = {

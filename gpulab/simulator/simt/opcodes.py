@@ -15,7 +15,10 @@ from .types import DTYPES
 
 Function = Callable[..., Any]  # arrays → an array, or a tuple of them
 
-SMALL_TYPES = {"f16x2", "f32x2", "bf16", "bf16x2", "tf32", "e4m3", "e5m2", "e4m3x2", "e5m2x2"}
+SMALL_TYPES = {
+    *("f16x2", "f32x2", "bf16", "bf16x2", "tf32", "e4m3", "e5m2"),
+    *("e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2"),
+}
 TYPES = frozenset(DTYPES) | SMALL_TYPES | {"b128"}
 
 # Where lanes may have to wait for others a segment of its own begins.

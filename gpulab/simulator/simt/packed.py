@@ -1,4 +1,4 @@
-"""Small floating-point formats: bfloat16, FP8, TF32, and pairs of halves packed into one 32-bit register.
+"""bfloat16, TF32, and pairs of halves packed into one 32-bit register; smaller ones are in `small_floats`.
 
 A packed operation is the scalar one done on both halves: registers are seen as arrays with one more axis.
 """
@@ -6,10 +6,10 @@ A packed operation is the scalar one done on both halves: registers are seen as 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
+from . import small_floats
 from .conversions import conversion
 from .floats import canonical, round_to_odd, round_toward, two_sum
 from .opcodes import Function, Opcode, Operation
@@ -54,43 +54,6 @@ def _to_odd_float32(x: Array) -> Array:
     inexact = (back != x) & np.isfinite(back) & ~np.isnan(x)
     truncated = bits - (inexact & (np.abs(back) > np.abs(x)))
     return np.where(inexact, truncated | 1, bits).astype(np.int32).view(np.float32)
-
-
-# ---- FP8: one sign, exponent, mantissa; a table of all 256 values ---------------------------------------
-
-FP8 = {"e4m3": (4, 3, 7, 448.0), "e5m2": (5, 2, 15, 57344.0)}  # exponent and mantissa bits, bias, largest
-
-
-@cache
-def fp8_values(form: str) -> Array:
-    """The value of each of the 256 codes, float32. e4m3 has no infinities; its NaN is S.1111.111."""
-    exponent_bits, mantissa_bits, bias, _ = FP8[form]
-    codes = np.arange(256)
-    exponent = (codes >> mantissa_bits) & ((1 << exponent_bits) - 1)
-    mantissa = codes & ((1 << mantissa_bits) - 1)
-    fraction = mantissa / (1 << mantissa_bits)
-    value = np.where(exponent == 0, np.ldexp(fraction, 1 - bias), np.ldexp(1 + fraction, exponent - bias))
-    if form == "e5m2":
-        value = np.where(exponent == 31, np.where(mantissa == 0, np.inf, np.nan), value)
-    else:
-        value = np.where((codes & 0x7F) == 0x7F, np.nan, value)
-    return np.where(codes & 0x80, -value, value).astype(np.float32)
-
-
-def to_fp8(x: Array, form: str) -> Array:
-    """Floats → uint8 codes, to nearest even; beyond the range the largest value (``satfinite``), NaN stays
-    NaN."""
-    largest = FP8[form][3]
-    table = fp8_values(form)
-    last = int(np.flatnonzero(table[:128] == largest)[0])
-    positive = table[: last + 1].astype(np.float64)
-    middles = (positive[1:] + positive[:-1]) / 2
-    size = np.abs(x.astype(np.float64))
-    code = np.searchsorted(middles, size, side="left")  # a tie goes down …
-    tie = (code < last) & (size == middles[np.minimum(code, last - 1)])
-    code = np.where(tie & (code % 2 == 1), code + 1, code)  # … unless that code is odd
-    code = np.where(np.isnan(x), 0x7F, code)
-    return (code | np.where(np.signbit(x), 0x80, 0)).astype(np.uint8)
 
 
 # ---- TF32: float32 with 10 bits of mantissa ------------------------------------------------------------
@@ -250,7 +213,7 @@ def _retyped(op: Opcode, type_: str) -> Opcode:
 
 def _conversion(op: Opcode) -> Operation | None:
     target, source = op.types
-    f4, f2, u1 = np.dtype("f4"), np.dtype("f2"), np.dtype("u1")
+    f4, f2 = np.dtype("f4"), np.dtype("f2")
     mode = next((m for m in ("rz", "rna", "rn", "rp", "rm") if m in op.modifiers), "rn")
     relu = "relu" in op.modifiers
 
@@ -286,27 +249,4 @@ def _conversion(op: Opcode) -> Operation | None:
             return join(np.stack([np.broadcast_to(narrow(x), shape) for x in (lower, upper)], axis=-1))
 
         return Operation(pair, (f4, f4), (I32,))
-    form = target.removesuffix("x2")
-    if form in FP8 and source == "f32":
-
-        def encode(upper: Array, lower: Array) -> Array:
-            codes = to_fp8(clip(upper), form).astype(np.uint16) << np.uint16(8) | to_fp8(clip(lower), form)
-            return codes.view(HALF_BITS)
-
-        return Operation(encode, (f4, f4), (HALF_BITS,))
-    if form in FP8 and source == "f16x2":
-
-        def encode_pair(x: Array) -> Array:
-            codes = to_fp8(clip(halves(x).view(f2)), form)
-            return np.ascontiguousarray(codes).view(HALF_BITS)[..., 0]
-
-        return Operation(encode_pair, (I32,), (HALF_BITS,))
-    form = source.removesuffix("x2")
-    if form in FP8 and target == "f16x2":
-
-        def decode(x: Array) -> Array:
-            codes = np.ascontiguousarray(x).view(u1).reshape(*x.shape, 2)
-            return join(canonical(clip(fp8_values(form)[codes].astype(f2))).view(HALF_BITS))
-
-        return Operation(decode, (HALF_BITS,), (I32,))
-    return None
+    return small_floats.conversion(op, from_bf16, to_bf16)

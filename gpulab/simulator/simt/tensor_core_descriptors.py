@@ -15,15 +15,14 @@ from .swizzles import NO_SWIZZLE
 VERSION = 1  # of a shared-memory descriptor of Blackwell
 SPAN_OF_LAYOUT = {0: NO_SWIZZLE, 2: 128, 4: 64, 6: 32}  # bits 61 to 63
 
-# Types of A and B by kind and number. Numbers of 4 and 6 bits that lie in bytes of their own (e2m3, e3m2 and
-# e2m1 of f8f6f4 and mxf8f6f4) are not simulated.
-_FP8 = {0: "e4m3", 1: "e5m2"}
+# Types of A and B by kind and number. Those of 4 and 6 bits of f8f6f4 and mxf8f6f4 lie padded in shared memory.
+_F8F6F4 = {0: "e4m3", 1: "e5m2", 3: "e2m3_p32", 4: "e3m2_p32", 5: "e2m1_p64"}
 TYPES: dict[str, dict[int, str]] = {
     "f16": {0: "f16", 1: "bf16"},
     "tf32": {2: "tf32"},
-    "f8f6f4": _FP8,
+    "f8f6f4": _F8F6F4,
     "i8": {0: "u8", 1: "s8"},
-    "mxf8f6f4": _FP8,
+    "mxf8f6f4": _F8F6F4,
     "mxf4": {1: "e2m1"},
     "mxf4nvf4": {1: "e2m1"},
 }

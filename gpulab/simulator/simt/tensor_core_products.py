@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import small_floats
 from .matrix import ELEMENTS
 from .tensor_core_descriptors import ProductDescriptor
 from .warpgroup_matrices import cut_sum, exponents, fused_sum, rounded_sum, sum_exponents, whole_sum
@@ -18,15 +19,16 @@ Array = np.ndarray
 FRACTION_BITS, FRACTION_BITS_OF_GROUPS = 25, 35
 GROUP = 16
 SMALLEST_SCALE = {"ue8m0": -127, "ue4m3": -6}  # exponent of the smallest normal scale
-E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float64)
+# 16 numbers of 4 or 6 bits side by side in 16 bytes, of which the rest is padding: their form and bits.
+PADDED = {"e2m1_p64": ("e2m1", 4), "e2m3_p32": ("e2m3", 6), "e3m2_p32": ("e3m2", 6)}
+PIECE = 16
 
 
 @cache
 def _pairs() -> Array:
     """The two numbers of a byte of e2m1, the lower half first: (256, 2)."""
     codes = np.arange(256)
-    halves = np.stack([codes & 15, codes >> 4], axis=1)
-    return np.where(halves & 8, -1.0, 1.0) * E2M1[halves & 7]
+    return small_floats.values("e2m1")[np.stack([codes & 15, codes >> 4], axis=1)].astype(np.float64)
 
 
 def packed(type_: str) -> int:
@@ -36,7 +38,27 @@ def packed(type_: str) -> int:
 
 def itemsize(type_: str) -> int:
     """Bytes of an element in shared memory; of e2m1 two share a byte."""
-    return 1 if type_ == "e2m1" else ELEMENTS[type_].bits // 8
+    return 1 if type_ == "e2m1" or type_ in PADDED else ELEMENTS[type_].bits // 8
+
+
+def smallest_exponent(type_: str) -> int:
+    """The exponent of the smallest normal number."""
+    if type_ in PADDED:
+        return 1 - small_floats.FORMS[PADDED[type_][0]].bias
+    return ELEMENTS[type_].smallest_exponent
+
+
+def decode_shared_memory(memory: Array, octets: Array, type_: str) -> Array:
+    """Elements as float64 of the bytes at `octets` (…, bytes) of a block's shared memory. Of padded types
+    that is a byte for each element, as if they were that large: a piece of 16 bytes has 16 of them."""
+    if type_ not in PADDED:
+        return decode(memory[octets], type_)
+    form, bits = PADDED[type_]
+    first = bits * (octets % PIECE)
+    at = octets // PIECE * PIECE + first // 8
+    two = memory[at].astype(np.uint16) | memory[at + 1].astype(np.uint16) << np.uint16(8)
+    codes = two >> (first % 8).astype(np.uint16) & np.uint16((1 << bits) - 1)
+    return small_floats.values(form)[codes].astype(np.float64)
 
 
 def decode(octets: Array, type_: str) -> Array:
@@ -79,7 +101,7 @@ def multiply_accumulate(a: Operand, b: Operand, c: Array, product: ProductDescri
 def _with_exponents(operand: Operand, type_: str) -> tuple[Array, Array]:
     """The numbers of an operand, and their exponents. A scale, of which each row has one, moves both."""
     values, scales = operand
-    of_values = exponents(values, ELEMENTS[type_].smallest_exponent)
+    of_values = exponents(values, smallest_exponent(type_))
     if scales is None:
         return values, of_values
     return values * scales, of_values + exponents(scales, SMALLEST_SCALE["ue8m0"])

@@ -26,9 +26,11 @@ from .steps import Builder
 from .swizzles import CHUNK
 from .tensor_core_descriptors import SCALED, TYPES, ProductDescriptor, decode_product, decode_shared
 from .tensor_core_products import (
+    PADDED,
     Operand,
     decode,
     decode_scales,
+    decode_shared_memory,
     itemsize,
     multiply_accumulate,
     numbers,
@@ -127,6 +129,12 @@ def _ask_for_product(run: Run, multiply: Multiply, row: int, lane: int) -> None:
         word = multiply.a.of(run, row, lane)
         a = _tile(run, word, height, product.k, product.a_type, product.k_major[0], blame)
     else:
+        if product.a_type in PADDED:
+            raise WrongMatrix(
+                **blame,
+                what="takes an A of 4- or 6-bit numbers with 8-bit rules from Tensor Memory.",
+                advice="The simulator knows such an A in shared memory only.",
+            )
         a = multiply.a(run, row, lane)
     scales = [scale(run, row, lane) & COLUMN for scale in multiply.scales]
     adds = bool(multiply.adds.of(run, row, lane))
@@ -246,7 +254,7 @@ def _tile(run: Run, word: int, mn: int, k: int, type_: str, k_major: bool, blame
 
 def _shared(run: Run, row: int, tile: Tile) -> Array:
     """The elements of an operand in the shared memory of one block, as float64."""
-    return decode(run.shared[row][tile.octets], tile.type)
+    return decode_shared_memory(run.shared[row], tile.octets, tile.type)
 
 
 def _held(run: Run, row: int, address: int, product: ProductDescriptor, lanes: Array) -> Array:
