@@ -15,7 +15,7 @@ from .swizzles import NO_SWIZZLE
 VERSION = 1  # of a shared-memory descriptor of Blackwell
 SPAN_OF_LAYOUT = {0: NO_SWIZZLE, 2: 128, 4: 64, 6: 32}  # bits 61 to 63
 
-# Types of A and B by kind and number. Those of 4 and 6 bits of f8f6f4 and mxf8f6f4 lie padded in shared memory.
+# Types of A and B by kind and number. Those of 4 and 6 bits of (mx)f8f6f4 lie padded in shared memory.
 _F8F6F4 = {0: "e4m3", 1: "e5m2", 3: "e2m3_p32", 4: "e3m2_p32", 5: "e2m1_p64"}
 TYPES: dict[str, dict[int, str]] = {
     "f16": {0: "f16", 1: "bf16"},
