@@ -401,7 +401,11 @@ for blocks in (2, 8, 32, 128, 256):
     print(f"{blocks:6} × 256{32 * report['instructions'] / N:33.1f}{report['global_atomics']:10}")
 held = hardware.occupancy(a100, 256, report["registers"])
 print(f"an A100 holds {int(a100.sms) * held.active_blocks} such blocks at once")
-bars(per_32_elements, "warp instructions per 32 elements")
+bars(
+    per_32_elements,
+    "warp instructions per 32 elements",
+    caption="Each block builds a tree, so more blocks cost more instructions for the same sum.",
+)
 
 # %% [markdown]
 # ## Detective · The last block
