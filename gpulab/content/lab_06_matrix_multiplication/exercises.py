@@ -765,11 +765,12 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=1e-3,
         hints=(
-            "Three fragments: matrix_a and matrix_b of __half, both row_major, and an accumulator of float.",
-            "Fill the accumulator with zeros. In each step of 16 along k load both fragments and call "
-            "mma_sync(sum, left, right, sum). After the loop store it.",
-            "The fragment of a starts at a + row * k + i, its rows k elements apart; that of b at b + i * n "
-            "+ col, rows n apart.",
+            "You need three fragments: matrix_a and matrix_b of __half, both row_major, and an accumulator "
+            "of float.",
+            "Fill the accumulator with zeros. In each step of 16 along k, load both fragments and call "
+            "mma_sync(sum, left, right, sum). After the loop, store it.",
+            "The fragment of a starts at a + row * k + i, and its rows are k elements apart. The fragment "
+            "of b starts at b + i * n + col, and its rows are n elements apart.",
         ),
         section="2 · Fragments",
     ),
@@ -791,18 +792,19 @@ EXERCISES: tuple[Exercise, ...] = (
                 "load requests",
                 naive=lambda sizes: 12 * multiply_adds(sizes) // (16 * 8 * 16),
                 why="6 registers for each mma",
-                advice="A register holds two neighbouring halves. With how many loads do you fill it?",
+                advice="A register holds two neighbouring halves. How many loads do you need to fill it?",
                 case=EVERY,
             ),
         ),
         rtol=1e-3,
         atol=1e-3,
         hints=(
-            "Look at x and w as arrays of unsigned: one element is two halves. A row of k halves is k / 2 of "
-            "them, and columns 2t and 2t + 1 are number t of the row.",
-            "With p = x + (row * k + i) / 2 + t, where row is the lane's row g of the tile: the four "
-            "registers are p[0], then eight rows further down, eight columns further on, and both.",
-            "Eight rows are 4 * k elements of unsigned, eight columns are 4. For w the row is the output "
+            "View x and w as arrays of unsigned, so that one element is two halves. A row of k halves is k "
+            "/ 2 elements, and columns 2t and 2t + 1 are element t of the row.",
+            "Let p = x + (row * k + i) / 2 + t, where row is the lane's row g of the tile. The four "
+            "registers are p[0], then the element eight rows further down, the one eight columns further "
+            "on, and the one at both distances.",
+            "Eight rows are 4 * k elements of unsigned, and eight columns are 4. For w the row is the output "
             "column: q = w + ((col + g) * k + i) / 2 + t, and the registers are q[0] and q[4].",
         ),
         section="3 · Who holds what",
@@ -837,25 +839,25 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=whole_tiles(lambda sizes: multiply_adds(sizes) / 4, FRAGMENT),
                 why="four fragments for four products of a warp",
                 case=EVERY,
-                advice="Two fragments of a and two of b make four products. How many do you load?",
+                advice="Two fragments of a and two of b make four products. How many fragments do you load?",
             ),
             _no_conflicts(
                 0.8,
                 whole_tiles(lambda sizes: 128 / 64**2 / 16 * multiply_adds(sizes), FRAGMENT),
-                "How many words is a row of that tile? Which banks do 8 words of each of 16 rows lie in, and "
-                "which do 32 lanes that fill it write to?",
+                "How many words long is a row of that tile? Which banks hold 8 words of each of 16 rows, and "
+                "to which banks do 32 lanes write when they fill it?",
                 naive=whole_tiles(lambda sizes: 224 / 64**2 / 16 * multiply_adds(sizes), FRAGMENT),
             ),
         ),
         rtol=1e-3,
         atol=1e-3,
         hints=(
-            "A block has 64 × 64 outputs, a warp a quarter of them: 32 × 32, four accumulators. Which one "
-            "follows from threadIdx.y.",
-            "128 threads fill tiles of 64 × 16 and 16 × 64 halves, eight elements of each by each thread. "
-            "Where the index along k is not below k, they put __half(0).",
-            "Load two fragments of each tile and multiply each with each. Rows of the tile of b that are 72 "
-            "long instead of 64 keep its rows in different banks.",
+            "A block has 64 × 64 outputs, and a warp has a quarter of them: 32 × 32, in four accumulators. "
+            "threadIdx.y decides which quarter.",
+            "128 threads fill tiles of 64 × 16 and 16 × 64 halves, so each thread stores eight elements of "
+            "each. Where the index along k is not below k, store __half(0).",
+            "Load two fragments of each tile, and multiply each with each. If the rows of the tile of b are "
+            "72 long instead of 64, they are in different banks.",
         ),
         section="4 · Sizes that fit",
     ),
@@ -884,9 +886,10 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=1e-3,
         hints=(
-            "The factors are exact and so are their products. What is rounded, and to how many bits?",
-            "Near 256 neighbouring float16 numbers are 1/4 apart. What becomes of a product of 0.1?",
-            "The accumulator's type is a choice of its own: the sum can be float and the factors float16.",
+            "The factors are exact, and so are their products. What is rounded, and to how many bits?",
+            "Near 256 neighbouring float16 numbers are 1/4 apart. What happens to a product of 0.1?",
+            "You can choose the accumulator's type separately: the sum can be float while the factors are "
+            "float16.",
         ),
         detective=True,
         section="Detective · The sum that grew too slowly",
@@ -947,18 +950,18 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "tensor_ratio",
-        "An A100's tensor cores do float16 multiply-adds, over those of its float32 lanes,",
+        "Compared with its float32 lanes, an A100's tensor cores do float16 multiply-adds",
         "times as fast",
         int(A100.tensor_fma["float16"]) / int(A100.fp32_lanes),
-        reason="1,024 per clock and SM from the tensor cores, 64 from the lanes.",
+        reason="Per clock and SM the tensor cores do 1,024 and the lanes 64.",
         tolerance=0.02,
     ),
     _prediction(
         "held",
-        "The lower half of register 3 of A in lane 13 is the element of column",
+        "The lower half of register a[3] of lane 13 holds an element of A from column",
         "",
         10,
-        "t = 13 % 4 = 1: columns 2 and 3, and eight further on for registers 2 and 3. (The row is "
+        "t = 13 % 4 = 1, so the columns are 2 and 3, plus 8 for registers a[2] and a[3]. (The row is "
         "13 // 4 + 8 = 11.)",
     ),
     _prediction(
@@ -966,15 +969,15 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "The least multiple of 64 that holds a vocabulary of 50,257 tokens is",
         "",
         50_304,
-        "50,257 / 64 = 785.3, and 786 · 64 = 50,304.",
+        "50,257 / 64 = 785.3 is rounded up to 786, and 786 · 64 = 50,304.",
     ),
     _prediction(
         "waves",
-        "A 1,408 × 1,408 product in tiles of 128, one at a time on each of 108 SMs, uses, in percent of "
-        "their time,",
+        "Share of the time of 108 SMs that a 1,408 × 1,408 product in tiles of 128 uses, with one tile at a "
+        "time on each SM",
         "%",
         100 * 121 / 216,
-        "11 · 11 = 121 tiles take two rounds of 108 places: 121 / 216.",
+        "11 · 11 = 121 tiles take two rounds of 108 places, and 121 / 216 = 56 %.",
         0.02,
     ),
 )
