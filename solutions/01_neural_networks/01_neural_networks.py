@@ -13,17 +13,18 @@
 # %% [markdown]
 # # 01 · Neural networks
 #
-# **About three hours.** You know Python and NumPy arrays. This lab is a primer: no kernels yet, and no other
-# lab has to come first. If you have trained transformers and can say what `backward` keeps in memory, do the
-# exercises of sections 7, 9 and 10 and go on to lab 02.
+# **About three hours.** You need Python and NumPy arrays. This lab is a primer: it has no kernels yet, and no other
+# lab has to come first. If you have trained transformers and can say what `backward` keeps in memory, do only the
+# exercises of sections 7, 9 and 10, and continue with lab 02.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
-# 1. work out the gradient of a small network by hand, and say why each value is visited once;
-# 2. say what training does that inference does not, and which results it must keep for it;
+# 1. work out the gradient of a small network by hand, and explain why each value is visited once;
+# 2. say what training does that inference does not, and which results it must keep for that;
 # 3. split a batch into pieces without changing its gradient;
-# 4. set up inputs, labels and masks of a language model, and tell by a number when they leak;
-# 5. count a model's parameters and the bytes that training it takes.
+# 4. set up the inputs, labels and masks of a language model, and recognise from one number when the labels leak into
+#    the inputs;
+# 5. count a model's parameters, and the bytes that it takes to train it.
 
 # %%
 import itertools
@@ -42,21 +43,21 @@ gpulab.start("01")
 # %% [markdown]
 # ## 1 · What people ask of a model
 #
-# S. Page (*The Model Thinker*, 2018) lists seven uses of a **model**: to reason, explain, design, communicate,
-# act, predict and explore. A language model is built to predict one thing, the next token, and is then used
-# for most of the seven.
+# S. Page (*The Model Thinker*, 2018) lists seven uses of a **model**: to reason, explain, design, communicate, act,
+# predict and explore. A language model is built to predict one thing, the next token, and is then used for most of
+# the seven.
 #
 # ![A model is a function with numbers in it. Data goes in, a prediction comes out, a loss compares it with what is right, and the slope of the loss changes the numbers.](drawings/model.svg)
 #
-# The models of this course are functions with **parameters**, numbers inside that are chosen so that the
-# outputs fit data. Choosing them is **training**. A line `m·x + b` has two: `m` tilts it, `b` shifts it. A
-# plane `a·x + b·y + c` has three, a parabola `a·x² + b·x + c` three as well: `a` bends it. A large language
-# model is a function of the same kind with billions of them.
+# The models of this course are functions with **parameters**, which are numbers inside the function that are chosen
+# so that its outputs fit data. Choosing them is called **training**. A line `m·x + b` has two parameters: `m` tilts
+# it, and `b` shifts it. A plane `a·x + b·y + c` has three. A parabola `a·x² + b·x + c` has three as well, and its `a`
+# bends it. A large language model is a function of the same kind with billions of parameters.
 #
 # ## 2 · Lines in a row are a line
 #
-# Take f(x) = 3x − 1 and g(x) = −x + 2. You can add them, multiply them, or feed one into the other. NumPy
-# does the algebra; coefficients stand from low powers to high.
+# Take f(x) = 3x − 1 and g(x) = −x + 2. You can add them, multiply them, or use the output of one as the input of the
+# other. NumPy does the algebra. It prints coefficients from the lowest power to the highest.
 
 # %%
 from numpy.polynomial import Polynomial
@@ -67,8 +68,8 @@ print("f · g   ", f * g)
 print("f(g(x)) ", f(g))
 
 # %% [markdown]
-# The sum and the nesting are lines again. Only the product bends. The same holds for matrices: two linear
-# layers, one after the other, are one linear layer.
+# The sum of the two lines and f(g(x)) are lines again. Only the product is curved. The same is true of matrices: two
+# linear layers, one after the other, are one linear layer.
 
 # %%
 numbers = np.random.default_rng(1)
@@ -76,24 +77,27 @@ A, B, x = numbers.normal(size=(4, 3)), numbers.normal(size=(3, 5)), numbers.norm
 np.abs((x @ A) @ B - x @ (A @ B)).max()
 
 # %% [markdown]
-# **Why.** The difference is rounding. However many linear layers you stack, the result can be no more than a
-# line, a plane or its like in more dimensions. So something that bends must stand between them. Often that is
-# **relu**, max(0, x): straight on both sides and bent at one point.
+# **Why.** The difference is only rounding. However many linear layers you stack, the result is a line, a plane, or
+# the equivalent in more dimensions. So there must be something between the layers that is not linear. Often this is
+# **relu**, max(0, x), which is straight on both sides and bent at one point.
 #
 # ## 3 · A neuron asks how much two vectors agree
 #
-# A **neuron** has a weight for each input and a **bias** b. It computes b + x₁w₁ + x₂w₂ + …, the **weighted
-# sum**, and passes it through an **activation** such as relu. Without the bias, the sum is the **dot
-# product** of inputs and weights. It is large where both are large and have the same sign: the neuron
-# measures how much the input looks like its weights.
+# A **neuron** has a weight for each input and a **bias** b. It computes b + x₁w₁ + x₂w₂ + …, the **weighted sum**,
+# and applies an **activation** such as relu to it. Without the bias, the sum is the **dot product** of inputs and
+# weights. It is large where both are large and have the same sign. So the neuron measures how much the input looks
+# like its weights.
 #
 # ![A neuron multiplies each of three inputs by a weight of its own, adds the three products and a bias, and bends the sum with a function.](drawings/neuron.svg)
 #
-# The dot product also grows with the lengths of the vectors. Divided by both lengths it is the **cosine
-# similarity**: 1 in the same direction, 0 at a right angle, −1 opposite.
+# The dot product also grows with the lengths of the two vectors. If you divide it by both lengths, you get the
+# **cosine similarity**. It is 1 for vectors in the same direction, 0 at a right angle, and −1 in opposite directions.
 #
-# **Do.** Write `cosine(u, v)` for two lists of numbers, without NumPy. A vector of zeros has no direction:
-# return 0.0 then. About 5 lines.
+# **Do.** Write `cosine(u, v)` without NumPy. About 5 lines.
+#
+# - Input: two lists of numbers, of equal length.
+# - Output: their cosine similarity, a float. A vector of zeros has no direction, so return 0.0 if one of the two is
+#   such a vector.
 
 # %% nbgrader={"grade": false, "grade_id": "cosine", "locked": false, "schema_version": 3, "solution": true, "task": false}
 from math import sqrt
@@ -111,7 +115,8 @@ def cosine(u, v):
 gpulab.check("neural.cosine", cosine)
 
 # %% [markdown]
-# **See.** A 5 × 5 picture of a T, flattened to 25 numbers, against four others. Dark is 1, light is −1.
+# **See.** A picture of a T with 5 × 5 pixels, flattened to 25 numbers, is compared with four other pictures. A dark
+# pixel is 1, and a light one is −1.
 
 # %%
 gpulab.need(cosine)
@@ -128,27 +133,30 @@ for name, other in pixels.items():
     print(f"{name:16}weighted sum {dot:4}   cosine {cosine(pixels['T'], other):6.2f}")
 
 # %% [markdown]
-# **Why.** A neuron whose weights are the T is a detector of T's, and its bias sets how sure it wants to be.
-# In trained image networks, neurons of the first layers answer to edges, later ones to parts, and the last
-# ones to whole things such as faces (M. Zeiler and R. Fergus, 2014). Each is still a weighted sum and a bend.
+# **Why.** A neuron whose weights are the T detects T's, and its bias decides how similar the input must be. In
+# trained image networks, neurons of the first layers react to edges, later ones to parts, and the last ones to whole
+# objects such as faces (M. Zeiler and R. Fergus, 2014). Each of them is still a weighted sum, a bias and an
+# activation.
 #
 # ## 4 · Shapes
 #
-# Many neurons side by side are a **layer**, and their weights a **matrix**. A matrix of a × b times one of b
-# × c is one of a × c: the inner sizes must fit, and each output is the dot product of a row and a column.
-# Order matters.
+# Many neurons side by side are a **layer**, and their weights form a **matrix**. A matrix of shape a × b times one of
+# b × c is a matrix of a × c. The inner sizes must be equal, and each output is the dot product of a row and a column.
+# The order of the factors matters.
 #
 # ![Four shapes side by side: a number has no axis, a vector has one, a matrix has two, and a batch of matrices has three.](drawings/shapes.svg)
 #
-# A matrix can be data, such as 1,024 rows of inputs, or a function, such as a turn. The right one acts first:
+# A matrix can be data, such as 1,024 rows of inputs. It can also be a function, such as a rotation. In a product of
+# functions the right one acts first:
 
 # %%
 quarter, stretch = np.array([[0, -1], [1, 0]]), np.array([[2, 0], [0, 1]])
 print("turn, then stretch:", stretch @ quarter @ [1, 0], "  stretch, then turn:", quarter @ stretch @ [1, 0])
 
 # %% [markdown]
-# An **adjacency matrix** says who is connected with whom. It is mostly zeros, **sparse**. Below, 0 and 4 are
-# friends of 1. Before you run it: what does its square count?
+# An **adjacency matrix** says which of several people are friends. It is mostly zeros, which is called **sparse**. In
+# the one below, persons 0 and 4 are friends of person 1. Before you run it: what does the square of this matrix
+# count?
 
 # %%
 friends = np.zeros((5, 5), dtype=int)
@@ -156,7 +164,7 @@ friends[[0, 1, 1, 4], [1, 0, 4, 1]] = 1
 print(friends @ friends)  # ways from one to another over a friend
 
 # %% [markdown]
-# A **tensor** is the same with any number of axes. Their number is the **rank**, the **shape** lists their
+# A **tensor** is the same with any number of axes. The number of axes is its **rank**, the **shape** lists their
 # lengths, and the **dtype** says what each element is.
 
 # %%
@@ -164,11 +172,11 @@ image = torch.zeros((768, 1024, 3), dtype=torch.uint8)  # rows, columns, red gre
 print("a picture:", tuple(image.shape), image.dtype, f"rank {image.dim()}, {image.nbytes:,} bytes")
 
 # %% [markdown]
-# One layer for a whole batch is `inputs @ weights + bias`. The bias is one row, added to every row of the
-# product; that is **broadcasting**. This product is the operation that everything in this course comes down
-# to, and most of what a GPU does for a neural network.
+# One layer for a whole batch is `inputs @ weights + bias`. The bias is one row, which is added to every row of the
+# product. This is called **broadcasting**. Everything in this course comes down to this matrix product, which is also
+# most of what a GPU does for a neural network.
 #
-# **Predict.** A batch of 1,024 rows with 512 numbers, weights of 512 × 256. How many **FLOP** (floating-point
+# **Predict.** A batch has 1,024 rows of 512 numbers, and the weights are 512 × 256. How many **FLOP** (floating-point
 # operations: multiplications and additions) does the product take?
 
 # %%
@@ -182,21 +190,25 @@ print(tuple(outputs.shape), f"{2 * outputs.numel() * inputs.shape[1]:,} FLOP for
 # %% [markdown]
 # ## 5 · Nine numbers that can do it
 #
-# **XOR** is 1 if exactly one of two inputs is 1. No line separates its ones from its zeros, so no single
-# neuron computes it. The smallest layered network for it is **2-2-1**: two inputs, a **hidden layer** of two
-# neurons with relu, one output without activation.
+# **XOR** is 1 if exactly one of two inputs is 1. No straight line separates its ones from its zeros, so a single
+# neuron cannot compute it. The smallest layered network that can is **2-2-1**: two inputs, a **hidden layer** of two
+# neurons with relu, and one output without activation.
 #
 #     h1 = relu(a1·x1 + a2·x2 + a0)
 #     h2 = relu(b1·x1 + b2·x2 + b0)
 #     out = va·h1 + vb·h2 + c
 #
-# These are nine parameters. Before you let a program search for them, find them yourself. A relu whose sum is
-# never negative at the four corners passes it on unchanged: shift the sum up, and take the shift off in `c`.
+# These are nine parameters. Before you let a program search for them, find them yourself. Here is a useful fact: if
+# the sum inside a relu is never negative at the four corners, the relu does not change it. So you may shift a sum up
+# until it is never negative, and subtract the shift again in `c`.
 #
-# **Do.** Write `gate(outputs)`. `outputs` are four numbers: what the network should give at (x1, x2) = (0,
-# 0), (0, 1), (1, 0), (1, 1). XOR is `[0, 1, 1, 0]`. Return the nine parameters `[a1, a2, a0, b1, b2, b0, va,
-# vb, c]`. The check tries XOR, then all sixteen gates, then any four numbers. About 6 lines; pen and paper
-# first.
+# **Do.** Write `gate(outputs)`, which returns parameters for any four outputs. About 6 lines. Start with pen and
+# paper.
+#
+# - Input: four numbers, which the network should give at (x1, x2) = (0, 0), (0, 1), (1, 0) and (1, 1). For XOR they
+#   are `[0, 1, 1, 0]`.
+# - Output: the list `[a1, a2, a0, b1, b2, b0, va, vb, c]`.
+# - The check tries XOR, then all sixteen gates, and then any four numbers. Full marks need all of them.
 
 
 # %% nbgrader={"grade": false, "grade_id": "gate", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -214,7 +226,7 @@ def gate(outputs):
 gpulab.check("neural.gate", gate)
 
 # %% [markdown]
-# **See.** The network as it is written in PyTorch, with your nine numbers in it.
+# **See.** The network as you would write it in PyTorch, with your nine numbers in it.
 
 # %%
 gpulab.need(gate)
@@ -243,31 +255,37 @@ print("parameters:", {name: tuple(p.shape) for name, p in network.named_paramete
 print("in all:", sum(p.numel() for p in network.parameters()))
 
 # %% [markdown]
-# **Why.** One bend is enough: a straight part that is right at three corners, and a relu that is 0 at these
-# and 1 at the fourth. So the network *can* compute XOR. Section 8 asks how often training finds out.
+# **Why.** One bend is enough: a linear part that is right at three corners, and a relu that is 0 at these three and 1
+# at the fourth. So the network *can* compute XOR. Section 8 asks how often training succeeds.
 #
 # ## 6 · Which way is down
 #
-# A **loss** is one number that says how wrong the outputs are. Its **gradient** has a number for each
-# parameter: how much the loss grows if that parameter grows a little. **Gradient descent** takes a small step
-# against it: p ← p − lr · gradient, with the **learning rate** lr.
+# A **loss** is one number that says how wrong the outputs are. Its **gradient** has one number for each parameter,
+# which says how fast the loss grows with it. **Gradient descent** takes a small step in the opposite direction: p ← p
+# − lr · gradient. lr is the **learning rate**.
 #
 # ![The loss over one weight is a valley. A step goes against the slope: a small step comes closer to the lowest point, and one that is too large jumps over it to the other side.](drawings/descent.svg)
 #
-# The **chain rule** gives the gradient. Write the computation down step by step, as a **tape**. Then walk it
-# backwards. The last value's gradient is 1. Each step hands shares on to the values it was made from: its own
-# gradient times its slope. A value that was used several times adds its shares up. This is
-# **back-propagation**.
+# The **chain rule** gives the gradient. Write the computation down step by step, as a **tape**, and then go through
+# it backwards. The gradient of the last value is 1. Each step passes a share to each value that it was made from: its
+# own gradient times the slope with respect to that value. If a value was used several times, its shares are added.
+# This is **back-propagation**.
 #
-# | step | hands to i | hands to j |
+# | step | share of i | share of j |
 # |---|---|---|
 # | `["add", i, j]` | g | g |
 # | `["mul", i, j]` | g · value j | g · value i |
-# | `["tanh", i]` | g · (1 − t²), t its own value | |
+# | `["tanh", i]` | g · (1 − t²), where t is the step's own value | |
 #
-# **Do.** Write `gradients(tape)`. Value k is made by step k; `["input", x]` gives x. Return the list of the
-# gradients of *all* values: how the last value changes with each. For x · x at 3, `[["input", 3.0], ["mul",
-# 0, 0]]`, it is `[6.0, 1.0]`. About 20 lines; `tanh` is at hand.
+# For example, x · x at 3 is the tape `[["input", 3.0], ["mul", 0, 0]]`. The product passes 1 · 3 to each factor. Both
+# are x, so its gradient is 3 + 3 = 6.
+#
+# **Do.** Write `gradients(tape)`. About 20 lines; `tanh` is imported.
+#
+# - Input: a list of steps. Step k makes value k, and `["input", x]` gives x.
+# - Output: a list with the gradient of *every* value: how fast the last value changes with it. For the example it is
+#   `[6.0, 1.0]`.
+# - Full marks need every gradient right.
 
 # %% nbgrader={"grade": false, "grade_id": "gradients", "locked": false, "schema_version": 3, "solution": true, "task": false}
 from math import tanh
@@ -305,7 +323,7 @@ def gradients(tape):
 gpulab.check("neural.gradients", gradients)
 
 # %% [markdown]
-# **See.** PyTorch keeps such a tape by itself and walks it in `backward()`. The same tape there:
+# **See.** PyTorch keeps such a tape by itself, and `backward()` goes through it. Here is the same tape in PyTorch:
 
 # %%
 gpulab.need(gradients)
@@ -324,15 +342,16 @@ for mine, theirs in zip(gradients(tape), values, strict=True):
     print(f"{mine:12.9f}{theirs.grad.item():14.9f}")
 
 # %% [markdown]
-# **Why.** One walk back gives the gradients with respect to *all* values, for a few times the cost of the
-# walk forward, however many parameters there are. Nudging each parameter on its own would take a walk for
-# each.
+# **Why.** One pass backwards gives the gradients with respect to *all* values, however many parameters there are. It
+# costs a few times as much as the forward pass. If you changed each parameter a little by itself, you would need a
+# forward pass for each.
 #
 # ## 7 · Each value once
 #
-# A tape has its steps in order. Often there is no tape, only values that know what they were made from, their
-# **parents**. Then somebody must choose the order of the walk back. Below is an autograd of a dozen lines.
-# Its walk follows every use of every value, as the chain rule reads: all paths from the result, one by one.
+# The steps of a tape are in order. Often there is no tape, but only values that know which values they were made
+# from, their **parents**. Then the program must choose the order in which it goes backwards. Below is an autograd of
+# a dozen lines. It follows every use of every value, as you would read the chain rule: it takes all paths from the
+# result, one by one.
 #
 # ![A value that two others use gets a slope from each. Whoever walks back along every use visits it twice; whoever waits for both slopes visits it once.](drawings/shared_value.svg)
 
@@ -367,18 +386,21 @@ visits = along_every_use(y)
 print(f"three doublings: gradient {x.grad:g}, {visits} visits")
 
 # %% [markdown]
-# **Predict.** How many visits does it make for twenty `y = y + y`?
+# **Predict.** How many visits does this recursion make for twenty `y = y + y`?
 
 # %%
 gpulab.predict("neural.visits", ...)
 
 # %% [markdown]
-# **Do.** Write `backward(parents, result)`. `parents[v]` lists the values that v was made from, twice if used
-# twice; the numbers are in no order. Only the order matters: return the order of visits, the result first.
-# A visit hands on what has arrived since the value's last visit; in the end nothing may be left behind. You
-# may visit a value more than once, but that costs; one visit each is possible. For `[[], [0, 0], [1, 0]]`
-# and 2 it is `[2, 1, 0]`. **Budget:** one visit for each value that the result rests on, none for others.
-# About 9 lines.
+# **Do.** Write `backward(parents, result)`, which returns an order in which to visit the values. About 9 lines.
+#
+# - Input: `parents[v]` lists the values that v was made from, twice if v used one twice. The values are numbered in
+#   no particular order. `result` is the number of the result.
+# - Output: a list of values, which begins with the result. A visit passes on what has arrived at the value since its
+#   last visit. At the end nothing may be left that has not been passed on.
+# - **Budget:** one visit for each value that the result depends on, and none for others. More visits are allowed, but
+#   cost points.
+# - For example, the order for `[[], [0, 0], [1, 0]]` and 2 is `[2, 1, 0]`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -402,8 +424,8 @@ def backward(parents, result):
 gpulab.check("neural.backward", backward)
 
 # %% [markdown]
-# **See.** Visits over the number of doublings: along every use, in your order, and in PyTorch, where a hook
-# on each node of its graph counts.
+# **See.** The number of visits, against the number of doublings: along every use, in your order, and in PyTorch,
+# where a hook on each node of its graph counts.
 
 # %%
 gpulab.need(backward)
@@ -454,29 +476,29 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** The number of paths through a graph grows exponentially with its depth, the number of values does
-# not. An order in which everything stands behind what was made from it is called **topological**. Networks
-# with skip connections, and transformers are among them, have a path for each choice of going through a layer
-# or round it.
+# **Why.** The number of paths through a graph grows exponentially with its depth, but the number of values does not.
+# An order in which every value comes after all values that were made from it is called **topological** (it is the
+# topological order of the backward graph). Transformers and other networks with skip connections have especially many
+# paths: one for each choice of going through a layer or around it.
 #
 # ## 8 · The training loop, two hundred times
 #
-# Training repeats four lines: compute the loss, clear the gradients, walk back, step.
+# Training repeats four lines: compute the loss, clear the gradients, go backwards, take a step.
 #
 #     loss = loss_of(network(inputs), targets)
 #     optimizer.zero_grad()
 #     loss.backward()
 #     optimizer.step()
 #
-# The start is random, and one run says little. The cell below trains 200 networks on XOR side by side, each
-# from its own start. The **loss** of the first is the mean squared error (**MSE**). Another has tanh inside and
-# **binary cross-entropy**: −ln of the probability given to the right answer.
+# The start is random, so a single run says little. The cell below trains 200 networks on XOR side by side, each from
+# its own start. Most of them use relu and the mean squared error (**MSE**) as the loss. One kind uses tanh and
+# **binary cross-entropy**, which is −ln of the probability that the network gives to the right answer.
 #
-# A start has learned XOR if its end loss, of either kind, is below 0.01. Its weights and biases begin evenly
-# in ± 0.71. At that moment 13 in 48 hidden units are cut at all four corners, and as many at none.
+# A start has learned XOR if its loss at the end, of either kind, is below 0.01. Weights and biases start evenly
+# distributed in ± 0.71. With such starts 13 in 48 hidden units are cut off (their relu gives 0) at all four corners,
+# and as many at none.
 #
-# **Predict.** From how many of 200 starts does 2-2-1 with relu learn XOR, in 2,000 steps at a learning rate of
-# 0.1?
+# **Predict.** From how many of 200 starts does 2-2-1 with relu learn XOR, in 2,000 steps at a learning rate of 0.1?
 
 # %%
 gpulab.predict("neural.solved", ...)
@@ -519,8 +541,8 @@ gpulab.predict("neural.solved", measured=solved["2 relu, MSE"])
 gpulab.plot.bars(solved, "starts that learn XOR, of 200")
 
 # %% [markdown]
-# **See.** Where do the 2-2-1 networks end that do not learn it? Each has got stuck at one of a few losses. The
-# figure sorts the starts of the relu networks by their end loss.
+# **See.** Where do those 2-2-1 networks end that do not learn XOR? Each has got stuck at one of a few losses. The
+# figure sorts the starts of the relu networks by their loss at the end.
 
 # %%
 losses, outputs = trained["2 relu, MSE"]
@@ -542,14 +564,14 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** A relu that is cut at all four corners has slope 0 there and never moves again: a **dead** unit.
-# One that is cut at none is a straight line and bends nothing. With both units like that the best output is ½
-# everywhere: loss ¼. If three corners lie on one flat side they share the output ⅔ and the loss is ⅙; if two
-# do, ⅛. Many units make it unlikely that all are badly placed. That is one reason why networks in practice
-# have far more parameters than the task needs.
+# **Why.** A relu that is cut off at all four corners has slope 0 there, so its weights never change again. It is a
+# **dead** unit. A relu that is cut off at no corner is a straight line and bends nothing. If both units are of these
+# kinds, the best output is ½ everywhere, with a loss of ¼. If three corners are on one flat side, they share the
+# output ⅔, and the loss is ⅙. If two are, it is ⅛. With many units it is unlikely that all of them start badly. This
+# is one reason why networks in practice have far more parameters than the task needs.
 #
-# Look into one of them. After `backward()` every parameter has its gradient beside it. One hidden unit is
-# dead: which, and how do you see it?
+# Look into one of these networks. After `backward()` every parameter has its gradient beside it. One hidden unit is
+# dead. Which one is it, and how can you tell?
 
 # %%
 torch.manual_seed(1)
@@ -563,17 +585,18 @@ for name, parameter in network.named_parameters():
 # %% [markdown]
 # ## 9 · What forward keeps
 #
-# The walk back needs results of the walk forward: `mul` needs the other factor, `tanh` its own value. PyTorch
-# keeps them from forward until backward, and they often take more memory than the model. **Inference**, using
-# the model without training it, has no labels, no loss, no walk back, and need keep nothing.
+# The backward pass needs results of the forward pass: `mul` needs the other factor, and `tanh` its own value. PyTorch
+# keeps them from forward until backward, and they often take more memory than the model itself. **Inference** means
+# using the model without training it. It has no labels, no loss and no backward pass, so it does not need to keep
+# anything.
 #
-# Three switches, and they do different things:
+# There are three switches, and they do different things:
 #
 # | switch | what it does |
 # |---|---|
-# | `model.eval()` | layers that differ in training, such as dropout and batch norm, change over. *Results are still kept* |
-# | `torch.no_grad()` | nothing is kept for a walk back |
-# | `torch.inference_mode()` | the same, and results can never enter a walk back later: less bookkeeping |
+# | `model.eval()` | changes the layers that behave differently in training, such as dropout and batch norm. *Results are still kept* |
+# | `torch.no_grad()` | keeps nothing for a backward pass |
+# | `torch.inference_mode()` | the same, and its results can never take part in a backward pass later, which saves bookkeeping |
 
 
 # %%
@@ -611,18 +634,22 @@ counts = {"train()": training, "eval()": evaluating, "no_grad()": without}
 gpulab.plot.bars({name: kept.bytes(but=there_anyway) for name, kept in counts.items()}, "bytes kept")
 
 # %% [markdown]
-# **Do.** Write `keep(tape, learn)`: the list of the results of steps that must be kept. Inputs, weights among
-# them, are `["input"]` and stay in memory anyway. `learn` lists the inputs whose gradient is wanted; no
-# other's is. The walk starts at the last value, so a step that it does not rest on needs nothing.
+# **Do.** Write `keep(tape, learn)`, which lists the results that must be kept for the backward pass. About 14 lines.
 #
-# | step | for the gradient of i | for that of j |
+# - Input: a tape as in section 6, whose inputs (weights among them) are `["input"]`. `learn` lists the inputs whose
+#   gradients are wanted. Gradients of other inputs are not.
+# - Output: the numbers of the values that must be kept by the table below. Leave out inputs, because they stay in
+#   memory anyway.
+# - The backward pass starts at the last value. A step that the last value does not depend on needs nothing.
+#
+# | step | needed for the gradient of i | needed for the gradient of j |
 # |---|---|---|
 # | `["add", i, j]` | nothing | nothing |
 # | `["mul", i, j]`, `["matmul", i, j]` | value j | value i |
 # | `["relu", i]` | its own result | |
 #
-# For `[["input"], ["input"], ["mul", 0, 1], ["relu", 2]]` and `[0]` it is `[3]`. **Budget:** not a value more
-# than the table asks for. About 14 lines.
+# - For `[["input"], ["input"], ["mul", 0, 1], ["relu", 2]]` and `[0]` the answer is `[3]`.
+# - **Budget:** no value more than the table asks for.
 
 
 # %% nbgrader={"grade": false, "grade_id": "keep", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -650,8 +677,8 @@ def keep(tape, learn):
 gpulab.check("neural.keep", keep)
 
 # %% [markdown]
-# **See.** Your rules against PyTorch, on the network above with a product at its end: all layers learn, then
-# the last one only, as in fine-tuning, then none.
+# **See.** Your rules against PyTorch, on the network above followed by a product. First all layers learn, then only
+# the last one, as in fine-tuning, and then none.
 
 # %%
 gpulab.need(keep)
@@ -676,9 +703,9 @@ for name, first in (("all layers", 0), ("the last", 3), ("none", 4)):  # the fir
     print(f"{name:12} you {yours:8,} bytes   PyTorch {theirs:8,} bytes")
 
 # %% [markdown]
-# A function of your own tells autograd itself what to keep and what to hand on. Before you read on: which of
-# x, weight and bias does the walk back through x · weightᵀ + bias need? (PyTorch keeps weights as outputs ×
-# inputs; `addmm` takes two axes only.)
+# A custom function tells autograd itself what to keep and which gradients to pass on. Before you read on: which of x,
+# weight and bias does the backward pass of x · weightᵀ + bias need? (PyTorch stores weights as outputs × inputs.
+# `addmm` accepts only two axes.)
 
 
 # %%
@@ -700,33 +727,37 @@ print("as nn.functional.linear:", torch.allclose(Linear.apply(x, weight, bias), 
 print("gradients hold against nudging:", torch.autograd.gradcheck(Linear.apply, (x, weight, bias)))
 
 # %% [markdown]
-# **Why.** What is kept grows with the batch, the length of the sequences and the number of layers. Lab 08
-# trades it for time (checkpointing), lab 02 and lab 16 count it for large models.
+# **Why.** What forward keeps grows with the batch, the length of the sequences and the number of layers. Lab 08
+# trades it for time (checkpointing). Labs 02 and 16 count it for large models.
 #
 # ## 10 · A batch in pieces
 #
-# A batch that does not fit into memory is cut into **micro-batches**. Each is walked forward and back;
-# `backward()` adds to the gradients that are there, and the step comes after the last. This is **gradient
-# accumulation**. The result should be that of the whole batch. It is, if each piece has the right weight.
+# A batch that does not fit into memory is cut into **micro-batches**. Each of them goes forward and backward, and
+# `backward()` adds to the gradients that are already there. The step comes after the last one. This is **gradient
+# accumulation**. The result should be the same as for the whole batch, and it is, if each piece has the right weight.
 #
 # ![A batch of eight examples is worked through in four pieces of two. Each piece adds its slopes to a sum that stays, and one step of the optimizer follows after the last piece.](drawings/pieces.svg)
 #
-# **Predict.** One piece has a mean loss of 4.0 over 10 tokens, the other 2.0 over 30 tokens. What is the mean
+# **Predict.** One piece has a mean loss of 4.0 over 10 tokens, and the other has 2.0 over 30 tokens. What is the mean
 # loss over all 40 tokens?
 
 # %%
 gpulab.predict("neural.halves", ...)
 
 # %% [markdown]
-# Many guides divide each piece's loss by the number of pieces. That is right only if all pieces have equally
-# many tokens. Many also step after every k pieces and forget the last, incomplete group.
+# Many guides divide each piece's loss by the number of pieces. That is right only if all pieces have equally many
+# tokens. Many also step after every k pieces and forget the last, incomplete group.
 #
-# **Do.** Write `accumulate(tokens, batch, room)`. Row r has `tokens[r]` tokens. Each `batch` consecutive rows
-# are a batch; the last may have fewer. A pass takes rows of one batch, in any order, padded to the longest of
-# them: number of rows times longest must not exceed `room`, and no row does. Return the passes, each as
-# `[rows, weight, step]`: which rows, by what to multiply their *mean loss per token*, and whether the
-# optimizer steps after it. Every token of a batch must count the same, and each batch ends in one step.
-# `accumulate([3, 1], 2, 6)` is `[[[0, 1], 1.0, True]]`. **Budget:** as few passes as possible. About 9 lines.
+# **Do.** Write `accumulate(tokens, batch, room)`, which plans the passes. About 9 lines.
+#
+# - Input: row r has `tokens[r]` tokens. Each `batch` consecutive rows are a batch, and the last batch may have fewer.
+# - A pass takes some rows of one batch, in any order, padded to the longest of them. Number of rows times longest row
+#   must not exceed `room`. A single row never does.
+# - Output: a list of passes `[rows, weight, step]`: the numbers of the rows, the factor for their *mean loss per
+#   token*, and whether the optimizer steps after the pass.
+# - Every row is in one pass, every token of a batch counts the same, and each batch ends with one step.
+# - For example, `accumulate([3, 1], 2, 6)` is `[[[0, 1], 1.0, True]]`. Without rows the list is empty.
+# - **Budget:** as few passes as possible.
 
 
 # %% nbgrader={"grade": false, "grade_id": "accumulate", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -748,8 +779,8 @@ def accumulate(tokens, batch, room):
 gpulab.check("neural.accumulate", accumulate)
 
 # %% [markdown]
-# **See.** The smallest language model is a table: for each token, the scores of the next. Its gradient for a
-# batch of twelve rows, at once, by your plan, and with every piece weighted alike.
+# **See.** The smallest language model is a table that has, for each token, the scores of the next one. The cell
+# computes its gradient for a batch of twelve rows: at once, by your plan, and with equal weights for all pieces.
 
 # %%
 gpulab.need(accumulate)
@@ -775,35 +806,40 @@ for name, other in (("your weights", gradient(plan)), ("all alike", alike)):
     print(f"{name:14}off by {100 * off:.4f} % in {len(plan)} passes")
 
 # %% [markdown]
-# **Why.** The short pieces counted too much. The weights hold for any mean: over tokens, rows or pixels.
-# Libraries had this wrong for years; Hugging Face's Transformers was mended in October 2024
-# (huggingface.co/blog/gradient_accumulation). With several GPUs all tokens count, and gradients
-# should travel once a step, not once a pass (`no_sync()`): lab 15.
+# **Why.** With equal weights the short pieces counted too much. The right weights hold for any mean, over tokens,
+# rows or pixels. Libraries had this wrong for years, and Hugging Face's Transformers corrected it in October 2024
+# (huggingface.co/blog/gradient_accumulation). With several GPUs the tokens of all of them count. The gradients should
+# then be exchanged once per step, not once per pass (`no_sync()`, lab 15).
 #
 # ## 11 · A transformer, block by block
 #
-# A **language model** gets **tokens**, here characters, and gives **logits**: for each place a score for
+# A **language model** gets **tokens**, which are characters here. For each place it returns **logits**: a score for
 # every token that may come next. The GPT below is written out in `gpulab/models/gpt.py`.
 #
 # ![A block of a transformer from bottom to top: norm, attention, plus; norm, MLP, plus. Each plus adds what was there before the norm.](drawings/block.svg)
 #
-# 1. **Embedding**: a row of a table for each token, plus one for its place. Llama turns queries and keys by an
-#    angle instead (**rotary**).
-# 2. **Attention**: each token has a **query**, a **key** and a **value**. Scores are query · key / √(head
-#    width), softmax makes weights of them, and the output is the weighted sum of values. **Heads** do this
-#    side by side.
-# 3. **Feed-forward**: two layers with a bend, four times as wide inside.
-# 4. Around both a **residual** connection, x + f(norm(x)), with **layer norm** or RMS norm.
-# 5. A last norm and the **head**, often the embedding table again (**tied**).
-#
-# `Config` is a model's size and form (`Config?`). `GPT(config, attend=…)` takes an attention of
-# yours: `attend(queries, keys, values, allowed)`, where the three are (rows, heads, tokens, head width) and
-# `allowed` is True where a query may look. A model that writes keeps earlier tokens' keys and values in a **cache**, and
-# only the newest token asks.
+# 1. **Embedding**: a row of a table for each token, plus one for its place. Llama instead rotates queries and keys by
+#    an angle (**rotary**).
+# 2. **Attention**: each token has a **query**, a **key** and a **value**. Scores are query · key / √(head width).
+#    Softmax turns them into weights, and the output is the weighted sum of the values. Several **heads** do this side
+#    by side.
+# 3. **Feed-forward**: two layers with an activation between them, four times as wide inside.
+# 4. Around each of the two a **residual** connection, x + f(norm(x)), with **layer norm** or RMS norm.
+# 5. A last norm and the **head**, which often uses the embedding table again (**tied**).
 
 # %%
 from gpulab.models import gpt
 from gpulab.models.config import Config
+
+print(gpt.GPT(Config(vocabulary=24, context=80, width=48, layers=1, heads=4)))
+
+# %% [markdown]
+# `Config` is a model's size and form (`Config?`). `GPT(config, attend=…)` accepts your own attention function:
+# `attend(queries, keys, values, allowed)`. The first three have the shape (rows, heads, tokens, head width), and
+# `allowed` is True where a query may look. A model that writes keeps the keys and values of earlier tokens in a
+# **cache**, so only the newest token needs a query.
+
+# %%
 from gpulab.models.text import STORY_NATS, VOCABULARY, Stories, decode, encode
 
 torch.manual_seed(0)
@@ -826,10 +862,10 @@ theirs = attention(x, gpt.may_look(19), torch.arange(19)[None])  # x, the mask, 
 print("by hand as in the model:", torch.allclose(by_hand, theirs, atol=1e-6))
 
 # %% [markdown]
-# **See.** Who depends on whom? Change one token, and mark the places whose logits change. The **causal mask**
-# is why nothing is marked right of the diagonal: the score of a later token is −∞ before the softmax. In the
-# second picture three places of padding stand in front; no token depends on them, and they on nothing but
-# themselves.
+# **See.** Which places depend on which tokens? The cell changes one token at a time, and marks the places whose
+# logits change. Nothing is marked to the right of the diagonal because of the **causal mask**: the score of a later
+# token is −∞ before the softmax. In the second picture the first three places are padding. No token depends on them,
+# and each depends only on itself.
 
 
 # %%
@@ -855,21 +891,27 @@ gpulab.plot.picture(axes[0])
 # %% [markdown]
 # ## 12 · Shifted labels, padding, and who may look where
 #
-# The label of a place is the **next** token, so labels are the tokens shifted by one. With labels not shifted
-# the model learns to copy its input, at a loss near zero. The last place has no label. Rows of a batch are
-# padded to the longest; padding gets the label −100, which `cross_entropy` leaves out.
+# The label of a place is the **next** token, so the labels are the tokens shifted by one. If you forget to shift
+# them, the model learns to copy its input, with a loss near zero. The last place has no label. The rows of a batch
+# are padded to the longest one. Padding gets the label −100, which `cross_entropy` ignores.
 #
 # ![Left: the label of each token is the token after it, and the last place has none. Right: the causal mask of five tokens; each row may look at itself and at what stands before it.](drawings/shift_and_mask.svg)
 #
-# Masks come with opposite meanings. In `scaled_dot_product_attention` a boolean True means *may look*; in
-# `nn.MultiheadAttention` a True in `key_padding_mask` means *ignore*; a float mask is *added* to the scores.
-# In a row where nobody may be looked at, a softmax is 0/0: written by hand and in `nn.MultiheadAttention` as
-# it comes, NaN; `scaled_dot_product_attention` gives zeros (PyTorch 2.13). So let padding look at itself.
+# Masks have opposite meanings in different functions. In `scaled_dot_product_attention` a boolean True means *may
+# look*. In `nn.MultiheadAttention` a True in `key_padding_mask` means *ignore*. A float mask is *added* to the
+# scores.
 #
-# **Do.** Write `labels(rows, side)`: rows are lists of tokens, at least one each. Pad them with 0 to the
-# longest, on the `"right"` or on the `"left"`; 0 may be a real token, too. Return three lists with an entry
-# for each row: the padded inputs; the labels, −100 where there is none; and for each place the list of places
-# that it may look at, in order. About 9 lines. For `[[5, 6, 7], [8]]` and `"right"`:
+# If a place may look nowhere, its softmax is 0/0. Written by hand, and by default in `nn.MultiheadAttention`, that is
+# NaN; `scaled_dot_product_attention` gives zeros (PyTorch 2.13). So let padding look at itself.
+#
+# **Do.** Write `labels(rows, side)`. About 9 lines.
+#
+# - Input: lists of tokens, at least one each, and `"right"` or `"left"`, the side of the padding. Pad with 0 to the
+#   longest row. 0 may also be a real token.
+# - Output: three lists with an entry for each row: the padded inputs; the labels, −100 where there is none; and for
+#   each place the list of places at which it may look, in order.
+#
+# For `[[5, 6, 7], [8]]` and `"right"` they are
 #
 #     [[5, 6, 7], [8, 0, 0]]
 #     [[6, 7, -100], [-100, -100, -100]]
@@ -895,27 +937,28 @@ def labels(rows, side):
 gpulab.check("neural.labels", labels)
 
 # %% [markdown]
-# **Why.** On the right, padding comes after all real tokens, so the causal mask alone keeps it out of their
-# sight, and only the labels need care. On the left, as in generation, every real token would look at it.
-# Places must then be counted from the first real token, too.
+# **Why.** Padding on the right comes after all real tokens, so the causal mask alone hides it from them. Only the
+# labels need care. Padding on the left is used in generation. There every real token would look at it, and places
+# must be counted from the first real token.
 #
 # ## 13 · What surrounds the descent
 #
-# Between the gradient and the new parameter stand a few things that most training runs share:
+# Most training runs do more with a gradient than subtract it. They share these parts:
 #
 # | part | what it does | in GPT-3 (arXiv:2005.14165, appendix B) |
 # |---|---|---|
-# | **Adam** | divides a running mean of the gradient by the root of that of its square | β 0.9 and 0.95 |
-# | **AdamW** | shrinks the weights besides, by lr · decay | decay 0.1 |
-# | **clipping** | scales all gradients down if their joint length exceeds a limit | 1.0 |
-# | **schedule** | the rate warms up from 0, then falls along half a cosine | over 375 million tokens; to a tenth |
+# | **Adam** | divides a running mean of the gradient by the root of a running mean of its square | β 0.9 and 0.95 |
+# | **AdamW** | also shrinks the weights, by lr · decay | decay 0.1 |
+# | **clipping** | scales all gradients down if their joint length exceeds a limit | limit 1.0 |
+# | **schedule** | the learning rate rises from 0 (warm-up), then falls along half a cosine | rises over 375 million tokens; falls to a tenth |
 #
-# Both of Adam's means start at 0 and are corrected for that. Around these parts: the **initialisation**, normal
-# with 0.02 in GPT-2; **layer-wise rates** for very large batches (LAMB, arXiv:1904.00962), a layer's step
-# scaled to the length of its weights; and **validation**, the loss on data never trained on.
+# Both of Adam's means start at 0, and Adam corrects for that. Three more parts are common: the **initialisation**,
+# which is normal with 0.02 in GPT-2; **layer-wise rates** for very large batches (LAMB, arXiv:1904.00962), which
+# scale a layer's step to the length of its weights; and **validation**, the loss on data that the model was never
+# trained on.
 #
-# **Predict.** AdamW's very first step: learning rate 0.1, one parameter, gradient 0.001, no decay. How far
-# does the parameter move?
+# **Predict.** AdamW takes its very first step, with a learning rate of 0.1, one parameter, a gradient of 0.001, and
+# no decay. How far does the parameter move?
 
 # %%
 gpulab.predict("neural.first_step", ...)
@@ -932,15 +975,15 @@ gpulab.predict("neural.first_step", measured=moved[0.001])
 print({size: round(distance, 4) for size, distance in moved.items()})
 
 # %% [markdown]
-# The text to learn is made on the spot: little stories in which five words are picked, evenly and
-# independently, and four of them repeated:
+# The text to learn is generated while the model trains. It consists of little stories in which five words are picked,
+# evenly and independently, and four of them are repeated:
 #
 #     hana drew a white bell near the pier. who drew a white bell? hana.
 #
-# The picks, of 8, 6, 5, 8 and 6 words, are all that cannot be foreseen. So nobody's mean loss on fresh
-# stories can be below their **entropy**, ln(8 · 6 · 5 · 8 · 6) nats a story.
+# The picks are from 8, 6, 5, 8 and 6 words. They are all that cannot be foreseen. So nobody's mean loss on fresh
+# stories can be below their **entropy**, which is ln(8 · 6 · 5 · 8 · 6) = ln 11,520 nats per story.
 #
-# **Predict.** How many nats per character is that? Take the story above as a typical one.
+# **Predict.** How many nats per character is that? Use the story above as a typical one.
 
 # %%
 gpulab.predict("neural.floor", ...)
@@ -994,15 +1037,15 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** The model has learned to spell and to repeat. Every story is drawn anew, and no pick depends on
-# earlier stories, so learning them by heart does not help. On ordinary text nobody knows the entropy. Here it
-# is known, and a loss below it is proof of a mistake.
+# **Why.** The model has learned to spell and to repeat. Every story is generated anew, and no pick depends on earlier
+# stories, so it cannot help to learn them by heart. For ordinary text nobody knows the entropy. Here it is known, so
+# a loss below it proves that something is wrong.
 #
 # ## Detective · Too good
 #
-# A colleague has changed the attention: it makes its own mask, which saves handing one round. `cached`
-# counts the earlier keys when it writes; in training there are none. "The same model, the same data, half the
-# steps, and a fraction of your loss. On *fresh* stories."
+# A colleague has changed the attention. It makes its own mask, so no mask needs to be passed around. `cached` counts
+# the earlier keys when the model writes; in training there are none. "The same model, the same data, half the steps,
+# and a fraction of your loss. On *fresh* stories."
 
 
 # %%
@@ -1030,10 +1073,10 @@ for seed in range(3):
     print(repr(written(quick, seed)))
 
 # %% [markdown]
-# **Do.** The loss was computed as above, on stories drawn anew. And yet nobody can be that good. Find out how
-# the model does it: `influence(quick, tokens)` says who depends on whom, and `gpulab.plot.mask(…, "logits of
-# place", "token changed")` draws it. Then mend one number above, train again, and let the mended model write.
-# The cell below is free.
+# **Do.** The loss was computed as above, on stories generated anew. And yet no model can be that good. Find out how
+# this one does it. `influence(quick, tokens)` says which place depends on which token, and `gpulab.plot.mask(…,
+# "logits of place", "token changed")` draws it. Then correct one number above, train again, and let the corrected
+# model write. The cell below is free.
 
 # %%
 # Your experiment.
@@ -1041,43 +1084,47 @@ for seed in range(3):
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what is wrong, which number proves it before you have found the line, and why is
-# the text so bad although the loss is so good? A person reads this: 1 point for the cause, 1 point for a
-# number of your own.
+# In three to five sentences: what is wrong, which number proves it before you have found the line, and why is the
+# text so bad although the loss is so good? A person reads this: 1 point for the cause, 1 point for a number of your
+# own.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "too-good-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The mask is off by one: `tril(cached + 1)` lets each place look at the next token, which is its
-# label. The loss on fresh stories ended at 0.04 nats per character, below the entropy of 0.145, which is impossible
-# without seeing what comes. `influence(quick, tokens)` marks 35 cells right of the diagonal, two in each row
-# but the last (two layers, each one token ahead), where the causal model has none. When it generates, the
-# next token is not there yet, so the model has nothing to copy and writes nonsense. With `tril(cached)`
-# the loss is above the entropy again, and the model writes words.
+# **2 points:** The mask is off by one: `tril(cached + 1)` lets each place look at the next token, which is its label.
+# The loss on fresh stories ended at 0.04 nats per character, below the entropy of 0.145. That is impossible without
+# seeing what comes next. `influence(quick, tokens)` marks 35 cells to the right of the diagonal, two in each row but
+# the last (there are two layers, and each looks one token ahead), where the causal model has none. When the model
+# generates, the next token is not there yet, so it has nothing to copy and writes nonsense. With `tril(cached)` the
+# loss is above the entropy again, and the model writes words.
 #
 # **1 point** (cause without a number): The attention can see the next token.
 #
-# **0 points:** The model has overfitted, or learned the stories by heart. (They are drawn anew, and no pick
+# **0 points:** The model has overfitted, or learned the stories by heart. (They are generated anew, and no pick
 # depends on earlier ones.)
 
 # %% [markdown]
 # ## 14 · How large models are
 #
-# A layer from a to b numbers has a · b weights and b biases. A transformer is made of such layers:
+# A layer from a to b numbers has a · b weights and b biases. A transformer consists of such layers:
 #
 # | part | parameters |
 # |---|---|
 # | embedding; head, unless tied | vocabulary × width each |
 # | learned places | positions × width |
 # | queries, output of attention | width × width each |
-# | keys, values | width × (kv_heads · head width) each, head width = width / heads |
+# | keys, values | width × (kv_heads · head width) each, where head width = width / heads |
 # | feed-forward | 2 matrices of width × hidden, 3 if gated |
-# | norms: two a layer, one at the end | width each; 2 · width if `norm` is `"layer"` and `biases` is true |
+# | norms: two in each layer, one at the end | width each; 2 · width if `norm` is `"layer"` and `biases` is true |
 #
-# With `biases`, every matrix inside a layer has one bias for each of its outputs; the head has none. A
-# **mixture of experts** has several feed-forward blocks in each layer; a **router**, width × experts, no biases,
-# picks which ones a token uses. `experts` 1 means a plain feed-forward, without a router.
+# With `biases`, every matrix inside a layer has one bias for each of its outputs. The head has none. A **mixture of
+# experts** has several feed-forward blocks in each layer, and a **router** of width × experts, without biases, which
+# picks the ones that a token uses. If `experts` is 1, there is a plain feed-forward block and no router.
 #
-# **Do.** Write `parameters(model)`. The keys of `model` are printed below. Return two numbers: all
-# parameters, and those that one token uses (all but the experts not picked). About 15 lines.
+# **Do.** Write `parameters(model)`. About 15 lines.
+#
+# - Input: a dictionary. The cell above this one prints its keys.
+# - Output: a list of two numbers: all parameters, and those that one token uses (all except the experts that are not
+#   picked).
+# - Full marks need both right for every model.
 
 # %%
 from gpulab.models import known
@@ -1127,9 +1174,9 @@ def parameters(model):
 gpulab.check("neural.parameters", parameters)
 
 # %% [markdown]
-# **Predict.** Training in mixed precision with Adam takes, for each parameter, 2 bytes of weight, 2 of
-# gradient, and 4 each for a float32 copy and Adam's two means (ZeRO, arXiv:1910.02054). How many TB is that
-# for the 175 billion of GPT-3?
+# **Predict.** Training in mixed precision with Adam takes these bytes for each parameter: 2 for the weight, 2 for the
+# gradient, and 4 each for a float32 copy and Adam's two means (ZeRO, arXiv:1910.02054). How many TB is that for the
+# 175 billion parameters of GPT-3?
 
 # %%
 gpulab.predict("neural.training_bytes", ...)
@@ -1148,7 +1195,7 @@ with torch.device("meta"):  # shapes without memory
     print("\nGPT-3 as a module:", f"{gpt.parameters(gpt.GPT(known.find('GPT-3').config)):,}")
 
 # %% [markdown]
-# **See.** Counted by the same two rules, from the smallest to the largest. A convolution with k × k windows
+# **See.** More models, from the smallest to the largest, counted by the same rules. A convolution with k × k windows
 # from a to b channels has k · k · a · b weights and b biases.
 
 
@@ -1174,20 +1221,21 @@ models = {
 gpulab.plot.bars(dict(sorted(models.items(), key=lambda each: each[1])), "parameters", log=True)
 
 # %% [markdown]
-# **Why.** LeNet-5's makers say 60,000, AlexNet's 60 million, BERT-large's 340 million (arXiv:1810.04805). A
-# recommender is mostly one table. For GPT-4 nobody outside knows: every figure in print is an estimate. In
-# large models nearly all parameters are in matrices of width × width and width × hidden, so their number is
-# about 12 · layers · width² for GPT's form. And training takes eight times the memory of the 2-byte weights
-# *before* any activation.
+# **Why.** The makers of LeNet-5 say 60,000, those of AlexNet 60 million, and those of BERT-large 340 million
+# (arXiv:1810.04805). A recommender is mostly one table. For GPT-4 every published figure is an estimate, because
+# nobody outside knows. In large models nearly all parameters are in matrices of width × width and width × hidden. In
+# GPT's form hidden is 4 · width, so a layer has 4 · width² + 2 · 4 · width² = 12 · width², and the model has about 12
+# · layers · width². Training takes 16 bytes per parameter *before* any activation, which is eight times the memory of
+# 2-byte weights.
 #
 # ## Beyond · The smallest storyteller
 #
-# Open-ended and ungraded. Which model with the fewest parameters gets below 0.20 nats per character on fresh
-# stories, within 1,000 steps of 16 stories? The figure of merit is its number of parameters.
+# Open-ended and ungraded. Which model with the fewest parameters gets below 0.20 nats per character on fresh stories,
+# within 1,000 steps of 16 stories? The figure of merit is its number of parameters.
 #
 # | model | parameters | loss |
 # |---|---|---|
-# | the one above, 300 steps | 61,632 | run the cell |
+# | the one above, 300 steps | 61,632 | printed by the cell below |
 # | a table from each character to the next | 576 | 1.75, because it forgets everything before |
 # | ours, 1,000 steps, the better of two seeds | 2,256 | 0.19 |
 # | bound | none is known | 0.145 |
@@ -1202,38 +1250,38 @@ print(f"{gpt.parameters(model):,} parameters, {log[-1][1]:.3f} nats per characte
 gpulab.recap("01")
 
 # %% [markdown]
-# Can you do it now? Answer first, then open.
+# Can you do it now? Answer first, and then open.
 #
-# <details><summary>1 · z = x · x + x at x = 3. What does each use of x hand to its gradient, and what is the
+# <details><summary>1 · z = x · x + x at x = 3. Which share does each use of x add to its gradient, and what is the
 # sum?</summary>
 #
-# The product hands 3 to each of its two factors, the sum hands 1: 3 + 3 + 1 = 7.
+# The product passes 3 to each of its two factors, and the sum passes 1, so the gradient is 3 + 3 + 1 = 7.
 # </details>
 #
 # <details><summary>2 · A colleague calls <code>model.eval()</code> and still runs out of memory at inference.
 # Why?</summary>
 #
-# `eval()` changes dropout and batch norm only. Results are kept for a walk back until `no_grad()` or
-# `inference_mode()` stands around the call.
+# `eval()` changes only layers such as dropout and batch norm. Results are kept for a backward pass until the call is
+# inside `no_grad()` or `inference_mode()`.
 # </details>
 #
-# <details><summary>3 · Four micro-batches have 100, 100, 100 and 20 tokens. By what is the last one's mean loss
+# <details><summary>3 · Four micro-batches have 100, 100, 100 and 20 tokens. By which factor is the last one's mean loss
 # multiplied?</summary>
 #
-# 20 / 320 = 0.0625, and not ¼.
+# By 20 / 320 = 0.0625, and not by ¼.
 # </details>
 #
 # <details><summary>4 · A language model's loss falls to 0.02 after a few steps. Name two mistakes that do
 # this, and a test for both.</summary>
 #
-# Labels that are not shifted; attention without a causal mask. Change a later token and see whether an
-# earlier place's logits change; look at one row of inputs beside its labels.
+# The labels may not be shifted, or the attention may have no causal mask. Change a later token, and see whether the
+# logits of an earlier place change. Look at one row of inputs beside its labels.
 # </details>
 #
 # <details><summary>5 · A model has 7 billion parameters. What do its weights take in 16 bits, and what does
 # training with Adam in mixed precision take before activations?</summary>
 #
-# 14 GB, and 7 billion · 16 bytes = 112 GB.
+# The weights take 7 billion · 2 bytes = 14 GB. Training takes 7 billion · 16 bytes = 112 GB.
 # </details>
 #
 # ### Cheat sheet
@@ -1241,36 +1289,35 @@ gpulab.recap("01")
 # | question | rule |
 # |---|---|
 # | (a × b) @ (b × c) | (a × c), 2 · a · b · c FLOP |
-# | linear layers in a row | one linear layer; put a bend between |
-# | a value used twice | its shares add up |
-# | order of the walk back | each value once, behind all that was made from it |
+# | linear layers in a row | they are one linear layer; put an activation between them |
+# | a value used twice | its shares are added |
+# | order of the backward pass | each value once, after all values that were made from it |
 # | what forward keeps | `mul`, `matmul` the other factor, `relu`, `tanh` their own result, `add` nothing |
-# | no walk back | `with torch.inference_mode():`; `eval()` is about dropout and batch norm |
-# | a piece's weight | its tokens / the batch's tokens |
+# | no backward pass | `with torch.inference_mode():`; `eval()` is about dropout and batch norm |
+# | weight of a piece | its tokens / the batch's tokens |
 # | labels | tokens shifted by one, −100 for padding and the last place |
-# | who may look | j ≤ i and j present; padding at itself |
-# | GPT's parameters | about 12 · layers · width² and the tables |
-# | memory | weights 2 B; training with Adam in mixed precision 16 B a parameter, and activations |
+# | where place i may look | at j ≤ i if j is not padding; padding looks at itself |
+# | GPT's parameters | about 12 · layers · width², plus the tables |
+# | memory | weights 2 B per parameter; training with Adam in mixed precision 16 B per parameter, plus activations |
 #
 # ### Claims you will meet, and what is right
 #
 # - *The smallest XOR network has 4 parameters, and training finds them.* 2-2-1 has nine, and from most starts
-#   training with relu does not.
-# - *`torch.tensor([768, 1024, 3], dtype=torch.uint8)` is an image.* It would be three numbers, and fails because
-#   they do not fit into a byte. `torch.zeros((768, 1024, 3), dtype=torch.uint8)`.
+#   training with relu does not find them.
+# - *`torch.tensor([768, 1024, 3], dtype=torch.uint8)` is an image.* It would be three numbers, and it fails because
+#   they do not fit into a byte. Write `torch.zeros((768, 1024, 3), dtype=torch.uint8)`.
 # - *`eval()` stops PyTorch from keeping activations.* Only `no_grad` and `inference_mode` do.
-# - *A `src_key_padding_mask` of ones lets all tokens take part.* True means ignore, so nobody is looked at. As
-#   floats the ones are added to all scores and hide nothing.
-# - *The labels of a language model are its inputs.* Only where a library shifts them for you.
-# - *Divide the loss by the number of micro-batches.* Only if all have equally many tokens.
-# - *Adam takes two to three times the model's memory.* 8 bytes a parameter: twice the weights in float32, four
-#   times those in 16 bits, six times with the float32 copy.
-# - *GPT-3 in 16 bits needs 650 GB for its weights.* 175 billion · 2 bytes = 350 GB; 652 GiB is float32.
+# - *A `src_key_padding_mask` of ones lets all tokens take part.* True means ignore, so no token is looked at. Float
+#   ones are added to all scores, and hide nothing.
+# - *The labels of a language model are its inputs.* They are only where a library shifts them for you.
+# - *Divide the loss by the number of micro-batches.* This is right only if all have equally many tokens.
+# - *Adam takes two to three times the model's memory.* It takes 8 bytes per parameter. That is twice the weights in
+#   float32, and four times those in 16 bits, or six times with the float32 copy.
+# - *GPT-3 in 16 bits needs 650 GB for its weights.* 175 billion · 2 bytes are 350 GB; 652 GiB is float32.
 #
 # ### References
 #
-# 1. D. Rumelhart, G. Hinton, R. Williams, "Learning representations by back-propagating errors", Nature 323,
-#    1986.
+# 1. D. Rumelhart, G. Hinton, R. Williams, "Learning representations by back-propagating errors", Nature 323, 1986.
 # 2. A. Baydin et al., "Automatic Differentiation in Machine Learning: a Survey", JMLR 18, 2018.
 #    https://arxiv.org/abs/1502.05767
 # 3. A. Vaswani et al., "Attention Is All You Need", 2017. https://arxiv.org/abs/1706.03762

@@ -13,20 +13,20 @@
 # %% [markdown]
 # # 02 A · GPU architecture: what a data sheet tells
 #
-# **About two and a half hours.** You know Python. Part A needs no kernel and no GPU; part B comes after labs
-# 03 and 04.
+# **About two and a half hours.** You need Python. Part A has no kernels and needs no GPU. Part B comes after labs 03
+# and 04.
 #
-# Before you write fast code you can know how fast it may get. Four figures of a data sheet and a division
-# answer most questions: units, clock, bandwidth, latency. In this part you work with the data sheets of more
+# Before you write fast code, you can find out how fast it may get. Four kinds of figures from a data sheet (units,
+# clock, bandwidth, latency) and a division answer most questions. In this part you work with the data sheets of more
 # than a dozen GPUs, and you measure the processor in front of you.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
 # 1. derive a peak from units and clock, and see through an advertised one;
-# 2. say for a dtype and a GPU how many operations a byte must bring;
-# 3. name the least time of a matrix product and what sets it;
-# 4. compute how many bytes, and so how many warps, must be under way to fill a memory;
-# 5. say when another processor, or a hundred, will not help.
+# 2. say for a dtype and a GPU how many operations there must be for each byte;
+# 3. name the least time of a matrix product, and what sets it;
+# 4. compute how many bytes, and so how many warps, must be under way to keep a memory busy;
+# 5. say when another processor, or a hundred of them, will not help.
 
 # %%
 from math import ceil
@@ -41,22 +41,22 @@ gpulab.start("02")
 # %% [markdown]
 # ## 1 · Two answers to waiting
 #
-# A processor multiplies in 4 cycles and waits hundreds for DRAM. There are two answers.
+# A processor multiplies in 4 cycles, but it waits hundreds of cycles for DRAM. There are two answers to this problem.
 #
 # ![A CPU core gives most of its room to caches and to guessing what comes next, so that one thread waits little. A GPU's SM gives it to lanes and registers, so that another warp runs while one waits.](drawings/two_answers.svg)
 #
-# A **CPU** shortens the wait. Large caches keep data close and **prefetchers** fill them ahead. Branches are
+# A **CPU** shortens the wait. Large caches keep data close, and **prefetchers** fill them ahead of time. Branches are
 # predicted. **Out-of-order execution** looks ahead in a thread for instructions that can run already. A
-# **superscalar** core starts several per cycle, on vectors of 256 bits (AVX2) or 512 (AVX-512).
+# **superscalar** core starts several instructions per cycle, on vectors of 256 bits (AVX2) or 512 (AVX-512).
 # **Hyper-threading** gives a core a second thread.
 #
-# A **GPU** uses the wait. A **kernel** is the function that its threads run. An **SM** (streaming
-# multiprocessor) is the GPU's core; it runs threads in groups of 32, a **warp**, and a thread's place in its
-# warp is its **lane**. Thousands of threads are resident with all their registers, and when one warp waits
-# another issues. So caches may be small, and the area goes into arithmetic and a wide memory.
+# A **GPU** uses the wait for other work. A **kernel** is the function that its threads run. An **SM** (streaming
+# multiprocessor) is the GPU's core. It runs threads in groups of 32, called **warps**, and a thread's place in its
+# warp is its **lane**. Thousands of threads are resident with all their registers, and when one warp waits, another
+# one issues an instruction. So the caches may be small, and the chip's area goes into arithmetic and wide memory.
 #
-# **Predict.** An H100 keeps 2,048 threads on each of 132 SMs. An EPYC 9654 runs two on each of 96 cores. How
-# many times as many threads does the GPU hold?
+# **Predict.** An H100 keeps 2,048 threads on each of 132 SMs. An EPYC 9654 runs two on each of 96 cores. How many
+# times as many threads does the GPU hold?
 
 # %%
 gpulab.predict("arch.threads", ...)
@@ -73,9 +73,9 @@ print(
 gpulab.predict("arch.threads", measured=on_gpu / on_cpu)
 
 # %% [markdown]
-# **Why.** A CPU thread has two megabytes of the last cache, a GPU thread 194 bytes. Neither is better: one is
-# built for **latency**, the time until one result is there, the other for **throughput**, results per second.
-# Which one you need depends on how many independent things your program has to do.
+# **Why.** A CPU thread has two megabytes of the last cache, and a GPU thread has 194 bytes. Neither design is better.
+# A CPU is built for **latency**, the time until one result is there, and a GPU for **throughput**, the number of
+# results per second. Which you need depends on how many independent things your program does.
 #
 # ### What becomes of an instruction
 #
@@ -84,30 +84,29 @@ gpulab.predict("arch.threads", measured=on_gpu / on_cpu)
 # | step | a CPU core | an SM |
 # |---|---|---|
 # | fetch, decode | several per cycle, of one or two threads | one per cycle and scheduler, of one warp |
-# | find work | rename registers, look ahead in a window | pick another warp whose operands are there |
-# | branch | predict, undo when wrong | run both ways in turn where lanes differ |
+# | find work | rename registers, look ahead in a window | pick another warp whose operands are ready |
+# | branch | predict, and undo when wrong | run both ways in turn where lanes differ |
 # | execute | out of order, 4 to 16 lanes of a vector | in order, 32 lanes of a warp |
-# | memory | a **TLB** keeps address translations; MESI or its like keeps all caches **coherent** | L1s are not coherent, L2 is for all (PTX ISA, cache operators) |
-# | finish | retire in program order | a scoreboard marks the result as there |
-# | change thread | the operating system saves registers: microseconds | nothing to save: every cycle |
+# | memory | a **TLB** keeps address translations; MESI or a similar protocol keeps all caches **coherent** | L1s are not coherent; L2 serves all SMs (PTX ISA, cache operators) |
+# | finish | retire in program order | a scoreboard marks the result as ready |
+# | change thread | the operating system saves registers: microseconds | nothing to save: possible in every cycle |
 #
-# M. Flynn (1966) sorted machines by streams of instructions and data. **SISD** is one of each, **SIMD** one
-# instruction on many data (a CPU's vectors), **MIMD** many of both (a CPU's cores). NVIDIA calls its form
-# **SIMT**: you write for one thread, 32 of them share an instruction, and each may go its own way at a price.
-# A whole GPU is MIMD of SIMT.
+# M. Flynn (1966) classified machines by streams of instructions and data. **SISD** has one of each. **SIMD** applies
+# one instruction to many data (a CPU's vectors). **MIMD** has many of both (a CPU's cores). NVIDIA calls its form
+# **SIMT**: you write for one thread, 32 of them share an instruction, and each may go its own way at a price. A whole
+# GPU is MIMD of SIMT.
 #
 # ### How GPUs came to compute
 #
-# Drawing is the same small program for millions of pixels, so graphics cards became throughput machines. From
-# 2001 on people disguised physics as pictures (**GPGPU**); CUDA (2007) took the disguise away. In 2012
-# AlexNet won an image contest after training on two GTX 580, and deep learning moved to GPUs (Krizhevsky et
-# al., 2012).
+# Drawing runs the same small program for millions of pixels, so graphics cards became throughput machines. From 2001
+# on people disguised physics as pictures (**GPGPU**), and CUDA (2007) removed the disguise. In 2012 AlexNet won an
+# image contest after training on two GTX 580, and deep learning moved to GPUs (Krizhevsky et al., 2012).
 #
 # ## 2 · Where a peak comes from
 #
-# A GPU is built in levels: the chip has **GPCs** (graphics processing clusters), a GPC has **TPCs** (pairs),
-# a TPC has two **SMs**. An SM has four quarters, each with a warp scheduler, a share of the registers and of
-# the lanes, and one tensor core (from Ampere on; Volta and Turing had two).
+# A GPU is built in levels. The chip has **GPCs** (graphics processing clusters), a GPC has **TPCs** (texture
+# processing clusters), and a TPC has two **SMs**. An SM has four quarters. Each has a warp scheduler, a share of the
+# registers and lanes, and one tensor core (from Ampere on; Volta and Turing had two).
 
 # %%
 print("          GPCs  TPCs   SMs   lanes per SM: float32  float64  int32   tensor cores per SM")
@@ -120,34 +119,55 @@ for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
     )
 
 # %% [markdown]
-# An H100's SM also has 32 load/store units and 16 special function units (sine, reciprocal, …), 64 Ki
-# registers of 4 bytes and 256 KiB of L1 and shared memory (NVIDIA H100 whitepaper). GPUs that draw have **RT
-# cores** as well, one per SM, which find where a ray hits a scene; A100, H100 and B200 do without.
+# An H100's SM also has 32 load/store units, 16 special function units (sine, reciprocal, …), 64 Ki registers of 4
+# bytes, and 256 KiB of L1 and shared memory (NVIDIA H100 whitepaper). GPUs that draw also have one **RT core** per
+# SM, which finds where a ray hits a scene. A100, H100 and B200 have none.
 #
 # ### Peak, dense and sparse
 #
 # ![Structured sparsity keeps two of every four weights. What is stored is half as many values, and two bits for each that say where it stood.](drawings/two_of_four.svg)
 #
-# Every lane starts one **FMA** (fused multiply-add) per cycle, and an FMA counts as two operations:
+# Every lane starts one **FMA** (fused multiply-add) per cycle, and an FMA counts as two operations. So
 #
 # **peak = SMs × FMA per SM and cycle × 2 × clock**
 #
-# A **tensor core** starts many FMAs of a small matrix product D = A · B + C at once, and adds up in a wider type than it
-# multiplies in. Their rates are stated for a **clock** of their own: an H100's for 1.83 GHz, its lanes' for 1.98 (H100
-# whitepaper, without a reason).
+# The next cell shows this for the float32 lanes of a few GPUs.
+
+# %%
+peaks = {}
+for name in ("V100", "T4", "A100", "H100", "RTX 4090", "B200"):
+    gpu = hardware.find(name)
+    peaks[name] = float(gpu.peak()) / 1e12
+    clock = float(gpu.boost_clock) / 1e9
+    print(
+        f"{name:9}{int(gpu.sms):4} SMs × {int(gpu.fp32_lanes):3} × 2 × {clock:.3f} GHz = {peaks[name]:5.1f} TFLOP/s"
+    )
+gpulab.plot.bars(
+    peaks,
+    "TFLOP/s in float32, on the ordinary lanes",
+    caption="More SMs, more lanes in each and a higher clock all raise the peak of the float32 lanes.",
+)
+
+# %% [markdown]
+# A **tensor core** starts many FMAs of a small matrix product D = A · B + C at once, and it adds in a wider type than
+# it multiplies in. Tensor-core rates are stated for a **clock** of their own. For an H100 that is 1.83 GHz, while its
+# lanes run at 1.98 (H100 whitepaper, which gives no reason).
 #
-# | a tensor core's | V100 | T4 | A100 | H100 | B200 |
+# | rate of one tensor core | V100 | T4 | A100 | H100 | B200 |
 # |---|---|---|---|---|---|
 # | FMA per cycle in float16 | 64 | 64 | 256 | 512 | 1,024 |
 # | new types | float16 | int8, int4 | bfloat16, tfloat32, float64 | float8, without int4 | float4 |
 #
-# Two traps. From Ampere on a tensor core can skip two zeros in every four weights: **2:4 sparsity**. It
-# doubles the figure on the front page, not your dense product. And a page may describe a **server of eight**.
+# There are two traps. From Ampere on a tensor core can skip two zeros in every four weights (**2:4 sparsity**). This
+# doubles the figure on the front page, but not your dense product. And a page may describe a **server with eight
+# GPUs**.
 #
-# **Do.** Write `peak(sheet, dtype, advertised)`. `sheet` has `sms`, the number of SMs, and `units`: for each
-# dtype the FMA per SM and cycle, `fma_per_sm`, and the `clock` of these units in Hz. Return `[rate, factor]`:
-# the dense peak in FLOP/s, and the ratio of the advertised rate to it, rounded to a whole number. Return
-# `None` for a dtype without units. About 5 lines.
+# **Do.** Write `peak(sheet, dtype, advertised)`. About 5 lines.
+#
+# - Input: `sheet["sms"]` is the number of SMs. `sheet["units"][dtype]` has `fma_per_sm`, the FMA per SM and cycle,
+#   and `clock`, the clock of these units in Hz. `advertised` is a rate in FLOP/s.
+# - Output: `[rate, factor]`: the dense peak in FLOP/s, and the advertised rate divided by it, rounded to a whole
+#   number. Return `None` if the sheet has no units for the dtype.
 
 
 # %% nbgrader={"grade": false, "grade_id": "peak", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -165,7 +185,7 @@ def peak(sheet, dtype, advertised):
 gpulab.check("arch.peak", peak)
 
 # %% [markdown]
-# Now read some advertisements with it, from NVIDIA's data sheets of H100, A100, DGX H100, DGX B200 and L40S.
+# Now use it to read some advertisements, from NVIDIA's data sheets of H100, A100, DGX H100, DGX B200 and L40S.
 
 # %%
 gpulab.need(peak)
@@ -193,18 +213,19 @@ for name, dtype, claim in (
     )
 
 # %% [markdown]
-# **Why.** A factor of 2 is sparsity, 8 a server, 16 both. Of the dense float16 peak well-tuned matrix
-# products reach about 87 % on an A100, 80 % on an H100, 78 % on a B200 and 51 % on an MI300X (S. Bekman,
-# *Machine Learning Engineering*, "Maximum Achievable Matmul FLOPS"). Power, clocks under load and the last
-# wave of tiles eat the rest. **Utilisation** is reached over peak; say which peak.
+# **Why.** A factor of 2 is sparsity, 8 is a server, and 16 is both. Well-tuned matrix products reach about 87 % of
+# the dense float16 peak on an A100, 80 % on an H100, 78 % on a B200 and 51 % on an MI300X (S. Bekman, *Machine
+# Learning Engineering*, "Maximum Achievable Matmul FLOPS"). The rest is lost to power limits, clocks under load, and
+# the last wave of tiles. **Utilisation** is the rate that is reached, divided by the peak. Always say which peak.
 #
 # ## 3 · The memory wall
 #
-# Arithmetic has become cheaper faster than bandwidth. Divide a peak by the bandwidth and you have the
-# operations that each byte must bring if arithmetic is to be the limit. It is called the **ridge**.
+# Arithmetic has become cheaper faster than bandwidth has. If you divide a peak by the bandwidth, you get the number
+# of operations that there must be for each byte before arithmetic becomes the limit. This number is called the
+# **ridge**.
 #
-# **Predict.** V100: 125 TFLOP/s in float16 and 900 GB/s. B200: 2,250 and 8 TB/s. By which factor has the
-# ridge grown?
+# **Predict.** A V100 has 125 TFLOP/s in float16 and 900 GB/s. A B200 has 2,250 TFLOP/s and 8 TB/s. By which factor
+# has the ridge grown?
 
 # %%
 gpulab.predict("arch.wall", ...)
@@ -217,8 +238,8 @@ print(
 )
 
 # %% [markdown]
-# **See.** The ridge by GPU and dtype. A float16 kernel needs far more operations per byte than a float32
-# one, because its arithmetic is faster and not because it moves more.
+# **See.** The ridge of several GPUs and dtypes. A float16 kernel needs far more operations per byte than a float32
+# kernel, because its arithmetic is faster, not because it moves more.
 
 # %%
 gpulab.plot.ridges(
@@ -226,23 +247,23 @@ gpulab.plot.ridges(
 )
 
 # %% [markdown]
-# **Why.** This is the **memory wall**. The H200 is an H100 with more and faster memory: it moves the wall
-# back by 30 %. On every GPU of the figure a float32 program with two operations per byte leaves most of the
-# lanes idle.
+# **Why.** This is the **memory wall**. The H200 is an H100 with more and faster memory, and it moves the wall back by
+# 30 %. On every GPU of the figure, a float32 program with two operations per byte leaves most of the lanes idle.
 #
-# Models met three more walls. *Memory*: GPT-2 had 1.5 billion parameters (2019), GPT-3 175 billion (Brown et
-# al., 2020), which is 350 GB in float16 and more than any GPU held. *Communication*: what does not fit on one
-# GPU must talk to others over links about a tenth as fast as DRAM. *Latency*: one token after the other,
-# however many GPUs.
+# Large models have met three more walls. *Memory*: GPT-2 had 1.5 billion parameters (2019), and GPT-3 had 175 billion
+# (Brown et al., 2020). In float16 that is 350 GB, more than any GPU held. *Communication*: what does not fit on one
+# GPU must be exchanged with others, over links with about a tenth of the bandwidth of DRAM. *Latency*: a model writes
+# one token after the other, however many GPUs it has.
 #
 # ## 4 · The roofline
 #
-# **Arithmetic intensity** is operations over bytes that move to and from DRAM. With it two bounds make a roof
-# (S. Williams et al., 2009):
+# **Arithmetic intensity** is the number of operations divided by the bytes that move to and from DRAM. With it, two
+# bounds form a roof (S. Williams et al., 2009):
 #
 # **rate ≤ min(peak, intensity × bandwidth)**
 #
-# The BLAS levels differ in intensity, with n numbers a side and b bytes each:
+# The three levels of BLAS, a standard library of linear algebra, differ in intensity. Vectors have n numbers,
+# matrices n × n, and a number has b bytes:
 #
 # | level | example | operations | bytes | intensity, float32 |
 # |---|---|---|---|---|
@@ -250,9 +271,9 @@ gpulab.plot.ridges(
 # | 2 | y = A · x | 2n² | n²b | 1/2 |
 # | 3 | C = A · B | 2n³ | 3n²b | n/6 |
 #
-# Only level 3 grows with n. A language model that writes one token after the other is level 2.
+# Only the intensity of level 3 grows with n. A language model that writes one token after the other works on level 2.
 #
-# **Predict.** c = a + b in float32 on an A100 with 2.039 TB/s. What is the highest rate, in TFLOP/s?
+# **Predict.** An A100 with 2.039 TB/s computes c = a + b in float32. What is the highest rate, in TFLOP/s?
 
 # %%
 gpulab.predict("arch.add", ...)
@@ -263,10 +284,13 @@ gpulab.predict("arch.add", measured=a100.attainable(1 / 12) / 1e12)
 print(f"{100 * a100.attainable(1 / 12) / a100.peak:.1f} % of the float32 peak")
 
 # %% [markdown]
-# **Do.** Write `bound(product, gpu)`. The product has sizes `m`, `n`, `k` (A is m × k, B is k × n), a `dtype`
-# and its `bytes` per element. `gpu` has `dram_bandwidth` in B/s and `peak`, FLOP/s by dtype. Each matrix
-# moves once. Return `[intensity, what, seconds]`: FLOP/B, `"memory"` or `"compute"`, and the least time. On
-# the ridge itself arithmetic counts as the limit. About 6 lines.
+# **Do.** Write `bound(product, gpu)`. About 6 lines.
+#
+# - Input: `product` is a dictionary with the sizes `m`, `n`, `k` (A is m × k, B is k × n), a `dtype` and `bytes`, the
+#   bytes per element. `gpu` has `dram_bandwidth` in B/s, and `peak`, a dictionary of FLOP/s by dtype.
+# - Each of the three matrices moves once.
+# - Output: `[intensity, what, seconds]`: the intensity in FLOP/B, `"memory"` or `"compute"`, and the least time.
+#   Exactly on the ridge it is `"compute"`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "bound", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -313,15 +337,15 @@ points.append(gpulab.plot.Point("a + b", 1 / 12, None, "float32"))
 gpulab.plot.roofline(points, "A100")
 
 # %% [markdown]
-# A hollow mark lies on its roof: the most that this product can reach. Each dtype has a roof of its own.
+# A hollow mark lies on its roof, because it is the most that this product can reach. Each dtype has its own roof.
 #
-# **Why.** The same sizes can be compute bound in float32 and closer to memory bound in float16, since the
-# roof is higher and the bytes are halved. Part of the traffic may come from a cache, which has a slope of its
-# own; lab 04 is about that. On another GPU the marks stay where they are, and the roof moves.
+# **Why.** With the same sizes, a product can be compute bound in float32 and closer to memory bound in float16,
+# because the roof is higher, although the bytes are halved. Part of the traffic may come from a cache, which has a
+# slope of its own (lab 04). On another GPU the marks keep their intensity, and the roof moves.
 #
 # ### What holds a program up
 #
-# | is busy | the program is | what helps |
+# | what is busy | the program is | what helps |
 # |---|---|---|
 # | DRAM, near its bandwidth | **memory bound** | fewer bytes: fusion, smaller types, reuse |
 # | arithmetic, near its peak | **compute bound** | fewer operations, tensor cores, smaller types |
@@ -329,17 +353,17 @@ gpulab.plot.roofline(points, "A100")
 # | disk or data loader | **input bound** | prefetching, more workers |
 # | nothing | **latency bound** | more work under way, fewer and larger launches |
 #
-# *High* utilisation of a unit means that the program is bound by it. Guides that read it the other way round
-# are wrong.
+# If the utilisation of a unit is *high*, the program is bound by this unit. Some guides read it the other way round,
+# and they are wrong.
 #
 # ## 5 · This computer under its own roof
 #
-# The model is not about GPUs. `gpulab.bench` measures the processor in front of you: a copy by all cores for
-# the bandwidth, a matrix product for the rate. It takes the fastest of five runs, because other programs can
-# only slow a run down.
+# The model is not only for GPUs. `gpulab.bench` measures the processor in front of you: a copy by all cores for the
+# bandwidth, and a matrix product for the rate. It takes the fastest of five runs, because other programs can only
+# slow a run down.
 #
-# **Predict.** Where is the float32 ridge of this CPU? The server CPUs in section 9 have 16 to 29 FLOP/B at
-# their base clocks.
+# **Predict.** Where is the float32 ridge of this CPU? The server CPUs in section 9 have 16 to 29 FLOP/B at their base
+# clocks.
 
 # %%
 gpulab.predict("arch.ridge_here", ...)
@@ -354,8 +378,8 @@ print("matrix product", product)
 gpulab.predict("arch.ridge_here", measured=here.ridge)
 
 # %% [markdown]
-# Between a copy and a product: each number of an array goes through 4, 16, 64, … steps y = y · x + c before
-# it is stored. A step has 2 operations, a number moves 8 bytes.
+# The next cell measures programs between a copy and a product. Each number of an array goes through 4, 16, 64, …
+# steps y = y · x + c before it is stored. A step has 2 operations, and a number moves 8 bytes.
 
 # %%
 between = [
@@ -365,21 +389,21 @@ between = [
 gpulab.plot.roofline(between, here)
 
 # %% [markdown]
-# **Why.** The marks climb along the slope and bend to the flat part: more operations per byte, a higher rate,
-# until arithmetic is the limit. A mark a little above the roof is no mistake, because the roof is measured,
-# too, and other programs run beside yours. Far below the ridge nothing that you do to the arithmetic helps.
-# These numbers are of this machine on this day.
+# **Why.** The marks climb along the slope and then bend to the flat part. With more operations per byte the rate is
+# higher, until arithmetic is the limit. A mark slightly above the roof is not a mistake, because the roof is measured
+# as well, and other programs run beside yours. Far below the ridge, nothing that you do to the arithmetic helps.
+# These numbers hold for this machine on this day.
 #
 # ## 6 · Little's law
 #
-# A memory with a latency delivers at full rate only if enough requests are under way. J. Little (1961) found
-# how many: **what is under way = rate × time**. A road that passes one car a second and takes 60 seconds to
-# drive holds 60 cars, if it is full.
+# A memory with a latency delivers at its full rate only if enough requests are under way. J. Little (1961) found how
+# many: **what is under way = rate × time**. For example, one car per second enters a road, and each needs 60 seconds
+# to drive along it. Then 1 · 60 = 60 cars are on the road.
 #
 # ![Little's law as a pipe: the bytes that are under way are the bandwidth, its width, times the latency, its length.](drawings/little.svg)
 #
-# **Predict.** An H100 has 3,350 GB/s and a DRAM latency of 688 cycles at 1.98 GHz. How many kilobytes must be
-# under way in the whole GPU?
+# **Predict.** An H100 has 3,350 GB/s and a DRAM latency of 688 cycles at 1.98 GHz. How many kilobytes must be under
+# way in the whole GPU?
 
 # %%
 gpulab.predict("arch.under_way", ...)
@@ -390,9 +414,13 @@ gpulab.predict("arch.under_way", measured=float(h100.dram_bandwidth) * seconds /
 print(f"latency {1e9 * seconds:.0f} ns   ({h100.dram_latency.source}; {h100.dram_latency.note})")
 
 # %% [markdown]
-# **Do.** Write `warps_needed(gpu, bytes_per_lane)`: how many warps per SM fill the memory when each lane has
-# one load of `bytes_per_lane` under way? `gpu` has `sms`, `clock` in Hz, `dram_bandwidth` in B/s,
-# `dram_latency` in cycles. Each SM takes its share of the bandwidth. Return a whole number. About 3 lines.
+# **Do.** Write `warps_needed(gpu, bytes_per_lane)`, which says how many warps per SM keep the memory busy if each
+# lane has one load under way. About 3 lines.
+#
+# - Input: `gpu` has `sms`, `clock` in Hz, `dram_bandwidth` in B/s and `dram_latency` in cycles. `bytes_per_lane` is
+#   the size of the load.
+# - Each SM takes an equal share of the bandwidth.
+# - Output: a whole number of warps, rounded up.
 
 
 # %% nbgrader={"grade": false, "grade_id": "warps_needed", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -423,18 +451,18 @@ for gpu in hardware.ALL:
         print(f"{gpu.name:9}{needed[0]:5}{needed[1]:5}{needed[2]:5}{gpu.capability.max_warps:23} warps{full}")
 
 # %% [markdown]
-# **Why.** On an H100 one 4-byte load per lane is not enough, however many warps you launch: 69 are needed and
-# 64 fit. With 16 bytes per lane, or four independent loads before the first use, 18 will do. So full
-# occupancy is neither necessary nor sufficient. Bandwidth grew faster than latency fell, and each generation
-# needs more under way; the L40S and its kin need little, because their memory is slower.
+# **Why.** On an H100 one 4-byte load per lane is not enough, however many warps you launch: 69 are needed, and 64
+# fit. With 16 bytes per lane, or with four independent loads before the first use, 18 are enough. So full occupancy
+# is neither necessary nor sufficient. Bandwidth has grown faster than latency has fallen, so each generation needs
+# more bytes under way. The L40S and similar GPUs need few, because their memory is slower.
 #
 # ### Waiting in line
 #
-# Little's law holds for people, too: requests under way in a service = requests per second × seconds each
-# takes. How long each takes depends on how busy the server is. If requests come at random and take random
-# times, one after the other, the mean time is service time / (1 − **utilisation**), waiting included (the
-# M/M/1 queue; L. Kleinrock, *Queueing Systems*, 1975). A **percentile** tells more than a mean: 99 % of
-# requests are done within the 99th.
+# Little's law holds for people too: the requests under way in a service are the requests per second times the seconds
+# that each takes. How long each takes depends on how busy the server is. Suppose that requests arrive at random, take
+# random times, and are served one after the other. Then the mean time, including waiting, is service time / (1 −
+# **utilisation**) (the M/M/1 queue; L. Kleinrock, *Queueing Systems*, 1975). A **percentile** tells more than a mean:
+# 99 % of requests are done within the 99th percentile.
 #
 # ![Waiting time over utilisation: flat for a long time, then steep. At 50 % nobody waits long, and near 100 % the line grows without end.](drawings/queue.svg)
 
@@ -445,29 +473,30 @@ for busy in (0.1, 0.5, 0.8, 0.9, 0.95):
     print(f"{busy:4.0%}{mean:8.1f}{mean * np.log(2):12.1f}{mean * np.log(100):12.1f}")
 
 # %% [markdown]
-# A server that is busy 90 % of the time keeps one request in a hundred for 46 service times or longer. Free
-# capacity is what a short wait costs; lab 20 trades the two.
+# A server that is busy 90 % of the time keeps one request in a hundred for 46 service times or longer. Free capacity
+# is the price of short waits, and lab 20 weighs the two against each other.
 #
 # ## 7 · What speed-up is possible
 #
-# A share s of a program cannot be shared out. With n processors the rest takes (1 − s)/n, so the speed-up is
-# **1 / (s + (1 − s)/n)** (G. Amdahl, 1967). It never exceeds 1/s.
+# Suppose a share s of a program's time cannot be spread over several processors. With n processors the rest takes (1
+# − s)/n, so the speed-up is **1 / (s + (1 − s)/n)** (G. Amdahl, 1967). It never exceeds 1/s.
 #
-# J. Gustafson (1988) turned the question round. People with more processors solve larger problems in the same
-# time. If s is the serial share of *that* run, one processor would take **s + (1 − s) · n** times as long.
-# Both are right, about different questions: is my problem fixed, or my time?
+# J. Gustafson (1988) turned the question around. People with more processors solve larger problems in the same time.
+# If s is the serial share of *that* run, one processor would take **s + (1 − s) · n** times as long. Both laws are
+# right, but they answer different questions: is the problem fixed, or the time?
 #
-# **Predict.** A program is serial for 5 % of its time. What is the most that any number of GPUs can speed it
-# up?
+# **Predict.** A program is serial for 5 % of its time. What is the most that any number of GPUs can speed it up?
 
 # %%
 gpulab.predict("arch.amdahl", ...)
 
 # %% [markdown]
-# **Do.** Write `processors(serial, target)`: the fewest processors with at least the speed-up `target`, as
-# `[by Amdahl, by Gustafson]`; `None` where no number is enough. `serial` may be 0 or 1. One processor has a
-# speed-up of 1, so a target of 1 needs one, even with a serial share of 1. About 8 lines; `math.ceil` is at
-# hand.
+# **Do.** Write `processors(serial, target)`. About 8 lines; `math.ceil` is imported.
+#
+# - Input: the serial share, from 0 to 1 (both included), and the speed-up that is wanted.
+# - Output: `[by Amdahl, by Gustafson]`, the fewest processors with at least this speed-up by each law. Where no
+#   number is enough, it is `None`.
+# - One processor has a speed-up of 1, so a target of 1 needs one processor, even with a serial share of 1.
 
 
 # %% nbgrader={"grade": false, "grade_id": "processors", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -489,24 +518,23 @@ gpulab.check("arch.processors", processors)
 gpulab.plot.speedup([0.01, 0.05, 0.2])
 
 # %% [markdown]
-# **Why.** A kernel that is 50 × as fast in a program that spends half its time elsewhere makes the program
-# 1.96 × as fast. Profile first, then port. A service whose requests pass a serial stage of 20 ms serves at
-# most 50 a second, however many GPUs follow it. A pipeline whose stages overlap is no matter of Amdahl's: it
-# runs at the pace of its slowest stage.
+# **Why.** Suppose a kernel becomes 50 × as fast, but the program spends half of its time elsewhere. Then the program
+# becomes 1 / (0.5 + 0.5/50) = 1.96 × as fast. So profile first, and port afterwards. A service whose requests pass a
+# serial stage of 20 ms serves at most 50 a second, however many GPUs come after that stage. Amdahl's law does not
+# apply to a pipeline whose stages overlap. It runs at the pace of its slowest stage.
 #
 # ## 8 · When offloading pays
 #
-# To **offload** is to hand work to the GPU: copy in, start, compute, copy out. It pays when
+# To **offload** work means to hand it to the GPU: copy in, start, compute, copy out. It pays off when
 #
 # **T_cpu > T_start + T_in + T_gpu + T_out**
 #
-# Three forms of sharing: *offload*, where the CPU waits; a *pipeline*, where pieces are copied while others
-# are computed; and *cooperation*, where the CPU takes its part of the items. Data that are already on the
-# GPU, because another kernel left them there, cost no copy. Do not compare a speed-up, which has no unit,
-# with seconds.
+# There are three ways to share work: *offload*, where the CPU waits; a *pipeline*, where pieces are copied while
+# others are computed; and *cooperation*, where the CPU takes its part of the items. Data that are already on the GPU,
+# because another kernel left them there, need no copy. Never compare a speed-up, which has no unit, with seconds.
 #
-# **Predict.** c = a + b on an A100 takes 12 bytes per element of DRAM traffic. From host memory over PCIe 4.0
-# ×16 (31.5 GB/s each way, both ways at once) 8 bytes come in. How many times longer does it take?
+# **Predict.** c = a + b on an A100 takes 12 bytes of DRAM traffic per element. From host memory over PCIe 4.0 ×16
+# (31.5 GB/s each way, both ways at once), 8 bytes come in per element. How many times longer does it take?
 
 # %%
 gpulab.predict("arch.copy_share", ...)
@@ -521,10 +549,14 @@ for link in hardware.LINKS.values():
     print(f"  {link.name:16}{float(link.per_direction) / 1e9:7.1f}{both}")
 
 # %% [markdown]
-# **Do.** Write `break_even(job)`: from how many items on is the GPU faster? A job has, per item, `cpu_s` and
-# `gpu_s` in seconds and `bytes_in` and `bytes_out`; `link` in B/s one way; `overhead_s`, paid once; and
-# `resident`, true when the data need no copy. Copies and kernel do not overlap. Return the smallest whole
-# number of items, `None` if there is none; at a tie the GPU is not faster. About 5 lines.
+# **Do.** Write `break_even(job)`, which says from how many items on the GPU is faster. About 5 lines.
+#
+# - Input: a dictionary. For each item it has `cpu_s` and `gpu_s` in seconds, and `bytes_in` and `bytes_out`. For the
+#   whole job it has `link`, in B/s one way; `overhead_s`, seconds that are paid once; and `resident`, which is true
+#   if the data need no copy.
+# - Copies and kernel do not overlap.
+# - Output: the smallest whole number of items, at least 1, for which the GPU takes less time than the CPU. At a tie
+#   the GPU is not faster. Return `None` if there is no such number.
 
 
 # %% nbgrader={"grade": false, "grade_id": "break_even", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -542,8 +574,9 @@ def break_even(job):
 gpulab.check("arch.break_even", break_even)
 
 # %% [markdown]
-# **See.** A matrix product n × n × n in float32 and a sum of two vectors, on an EPYC 9654 and on an A100,
-# each at the time of its roofline, with 20 µs for the start (an assumption). Modelled, from data sheets.
+# **See.** A matrix product of n × n × n in float32 and a sum of two vectors, on an EPYC 9654 and on an A100. Each
+# takes the time of its roofline, and starting on the GPU takes 20 µs (an assumption). This is modelled from data
+# sheets.
 
 # %%
 cpu = hardware.Roofline("EPYC 9654", "float32", float(epyc.peak()), float(epyc.dram_bandwidth))
@@ -575,15 +608,15 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** A sum has too few operations for its bytes to be carried over a link. But low intensity does not
-# make work the CPU's: with resident data the GPU wins there, too, by its bandwidth. CPUs keep what is small,
-# serial, full of branches or waiting for the operating system. The thresholds are of these machines and this
-# link. A kernel that keeps its speed on another GPU, and not only its results, has **performance
-# portability**: measure again.
+# **Why.** A sum has too few operations for its bytes to be worth carrying over a link. But low intensity alone does
+# not make work better for the CPU. If the data are resident, the GPU wins there too, because of its bandwidth. CPUs
+# keep work that is small, serial, full of branches, or waiting for the operating system. These thresholds hold for
+# these machines and this link. A kernel that keeps its speed on another GPU, and not only its results, has
+# **performance portability**. To know it, measure again.
 #
 # ## 9 · Side by side
 #
-# Now read whole sheets. What no source states is a dash.
+# Now read whole data sheets. A dash means that no source states the figure.
 
 # %%
 hardware.compare("V100", "A100", "H100 PCIe", "H100", "B200")
@@ -598,15 +631,16 @@ for cpu_sheet in hardware.CPUS.values():
     )
 
 # %% [markdown]
-# A CPU's peak is cores × FLOP per cycle and core × clock: with two 256-bit FMA units 2 × 8 × 2 = 32 in
-# float32. Its bandwidth is channels × 8 bytes × transfers per second. In float64 an EPYC 9654 has a ninth of
-# the rate of an H100's ordinary lanes, and a seventh of its bandwidth; the large gap is in float16.
+# A CPU's peak is cores × FLOP per cycle and core × clock. With two 256-bit FMA units a core does 2 · 8 · 2 = 32 FLOP
+# per cycle in float32. Its bandwidth is channels × 8 bytes × transfers per second. In float64 an EPYC 9654 has a
+# ninth of the rate of an H100's ordinary lanes, and it has a seventh of the H100's bandwidth. The large gap is in
+# float16.
 #
 # ### Peak and seen
 #
-# The last bytes per second are never reached: DRAM must be refreshed, rows opened and the bus turned round. A
-# kernel that reads and writes reached these shares of the peak (Erlangen National High Performance Computing
-# Center, gpu-benches; for the T4 Jia et al., 2019).
+# No program reaches the last bytes per second, because DRAM must be refreshed, rows must be opened, and the bus must
+# change direction. The figure shows which share of the peak a kernel that reads and writes has reached (Erlangen
+# National High Performance Computing Center, gpu-benches; for the T4 Jia et al., 2019).
 
 # %%
 seen = {
@@ -617,28 +651,27 @@ seen["MI300X"] = round(100 * float(chip.dram_seen) / float(chip.dram_bandwidth))
 gpulab.plot.bars(seen, "% of the peak bandwidth")
 
 # %% [markdown]
-# The **bandwidth utilisation** of a kernel is what it reaches over the peak. Compare it with these numbers
-# and not with 100.
+# The **bandwidth utilisation** of a kernel is the bandwidth that it reaches, divided by the peak. Compare it with the
+# shares above, not with 100 %.
 #
 # ### Boards and generations
 #
-# - **H100 or A100.** More SMs, lanes and clock; **clusters**: blocks of one GPC that read each other's shared
-#   memory.
-# - **SXM or PCIe.** The H100 card has 114 SMs, lower clocks, half the power and the memory of an A100. A
-#   board's name says little: look for SMs, clocks, watts.
-# - **First editions.** V100 came with 16 GB and A100 with 40 GB; the larger ones followed.
-# - **B200.** Two dies, joined by 10 TB/s (NVIDIA), act as one GPU with 208 billion transistors and float4.
-#   Its ordinary lanes compute about as fast as an H100's; its bandwidth per watt is 1.67 × as good.
-# - **GH200.** A Grace CPU and an H100 with one coherent memory over NVLink-C2C, 450 GB/s each way. The GPU
-#   reads the CPU's memory without a copy, seven times as fast as over PCIe 5.0, and still far slower than its
-#   own.
+# - **H100 or A100.** The H100 has more SMs, more lanes and a higher clock. It also has **clusters**, blocks of one
+#   GPC that can read each other's shared memory.
+# - **SXM or PCIe.** The H100 card has 114 SMs, lower clocks, half the power, and memory as fast as an A100's. A
+#   board's name says little, so look for SMs, clocks and watts.
+# - **First editions.** V100 first came with 16 GB and A100 with 40 GB. The larger ones followed.
+# - **B200.** Two dies, joined by 10 TB/s (NVIDIA), act as one GPU with 208 billion transistors and float4. Its
+#   ordinary lanes compute about as fast as an H100's. Its bandwidth per watt is 1.67 × as good.
+# - **GH200.** A Grace CPU and an H100 have one coherent memory over NVLink-C2C, 450 GB/s each way. The GPU reads the
+#   CPU's memory without a copy, seven times as fast as over PCIe 5.0, but still far slower than its own.
 #
 # ## 10 · Energy and money
 #
-# A watt is a joule per second, so power over rate is energy per operation. It is the cleanest way to compare
-# chips, as long as you say which rate.
+# A watt is a joule per second, so power divided by rate is energy per operation. This is the cleanest way to compare
+# chips, provided you say which rate.
 #
-# **Predict.** An H100 may draw 700 W. How many picojoule does one dense float16 operation take at its peak?
+# **Predict.** An H100 may draw 700 W. How many picojoules does one dense float16 operation take at its peak?
 
 # %%
 gpulab.predict("arch.picojoule", ...)
@@ -668,8 +701,8 @@ gpulab.plot.bars(
 # %% [markdown]
 # ### What a token costs
 #
-# **Predict.** How many H100s with 80 GB hold the weights of a model with 70 billion parameters in float16, in
-# 80 % of their memory?
+# **Predict.** How many H100s with 80 GB hold the weights of a model with 70 billion parameters in float16, in 80 % of
+# their memory?
 
 # %%
 gpulab.predict("arch.weights", ...)
@@ -677,17 +710,20 @@ gpulab.predict("arch.weights", ...)
 # %% [markdown]
 # ![16 GB of weights, read once for every token at 2 TB/s: 8 ms on one GPU. Two GPUs read half each, in 4 ms, and four a quarter each, in 2 ms.](drawings/weights_shared.svg)
 #
-# **Weights** take parameters × bytes per parameter. That alone decides how many GPUs a model needs; caches
-# and activations come on top (labs 16 to 19). Serving one token after the other reads all weights for every
-# step, whatever the batch. So the least time of a step for g GPUs that share the weights is
+# **Weights** take parameters × bytes per parameter. They alone decide the least number of GPUs that a model needs.
+# Caches and activations come in addition (labs 16 to 19). Each step of a language model makes one token for each
+# request of the batch, and it reads all weights once, whatever the batch is. If g GPUs share the weights, the least
+# time of a step is
 #
 # **max( weights / (g · bandwidth), 2 · parameters · batch / (g · peak) )**
 #
-# **Do.** Write `cheapest(model, offers)`. A model has `parameters`, `bytes_per_parameter` and `batch`. An
-# offer has `name`, `memory` (B), `bandwidth` (B/s), `peak` (FLOP/s), `watts` and `price_per_hour` ($), for
-# one GPU. Take as few GPUs of an offer as hold the weights in 80 % of their memory. One step makes `batch`
-# tokens. Return for the offer with the least money `[name, GPUs, $ per million tokens, kWh per million
-# tokens]`. About 12 lines.
+# **Do.** Write `cheapest(model, offers)`. About 12 lines.
+#
+# - Input: `model` has `parameters`, `bytes_per_parameter` and `batch`. Each offer in the list has, for one GPU,
+#   `name`, `memory` (B), `bandwidth` (B/s), `peak` (FLOP/s), `watts` and `price_per_hour` ($).
+# - From each offer take as few GPUs as hold the weights in 80 % of their memory. One step makes `batch` tokens, and
+#   all GPUs draw their full power.
+# - Output, for the offer that costs the least money: `[name, GPUs, $ per million tokens, kWh per million tokens]`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "cheapest", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -711,7 +747,7 @@ def cheapest(model, offers):
 gpulab.check("arch.cheapest", cheapest)
 
 # %% [markdown]
-# Prices change from month to month, so they are an input. Those below are made up: put in today's.
+# Prices change from month to month, so they are an input. The ones below are made up. Put in today's.
 
 # %%
 gpulab.need(cheapest)
@@ -736,13 +772,13 @@ for billions in (7, 70):
         )
 
 # %% [markdown]
-# **Why.** At batch 1 you pay for bandwidth and read all weights for one token. With a large batch you pay for
-# arithmetic, a token costs less than a hundredth, and another GPU may be the cheapest.
+# **Why.** At batch 1 you pay for bandwidth, because you read all weights for one token. With a large batch you pay
+# for arithmetic. Then a token costs less than a hundredth, and another GPU may be the cheapest.
 #
-# **Energy of training** is GPU-hours × power. Llama 2 70B took 1,720,320 hours on A100s of at most 400 W
-# (Touvron et al., 2023, table 2): 688 MWh, an energy, not a power. With the table's 291 t of CO₂ that is 0.42
-# kg per kWh. GPT-3 took an estimated 1,287 MWh (Patterson et al., 2021); a tenth more efficiency would have
-# saved over a hundred.
+# **Energy of training** is GPU-hours × power. Llama 2 70B took 1,720,320 hours on A100s of at most 400 W (Touvron et
+# al., 2023, table 2). That is 1,720,320 h · 0.4 kW = 688 MWh, an energy and not a power. The table states 291 t of
+# CO₂, which is 0.42 kg per kWh. GPT-3 took an estimated 1,287 MWh (Patterson et al., 2021), so a tenth more
+# efficiency would have saved over a hundred.
 #
 # ### Which GPU for which work
 #
@@ -751,14 +787,14 @@ for billions in (7, 70):
 # | work | what decides | look at |
 # |---|---|---|
 # | serving a small model | memory, price, power | T4, L4, L40S |
-# | serving a large one | bandwidth, memory, GPU links | H100, H200, B200 |
+# | serving a large model | bandwidth, memory, links between GPUs | H100, H200, B200 |
 # | fine-tuning | memory for 16 B per trained parameter | one to eight A100 or H100 |
 # | training from scratch | dense peak, links between GPUs and servers | H100, H200, B200 with NVLink and InfiniBand |
 # | float64 simulation | float64 rate, bandwidth | A100, H100; not a GeForce |
 #
 # ## 11 · Other makers
 #
-# The model of this lab holds for all of them; names differ.
+# The model of this lab holds for all makers. Only the names differ.
 
 # %%
 print("name         maker    units                        bfloat16, dense   DRAM              ridge")
@@ -769,15 +805,15 @@ for chip in hardware.ACCELERATORS.values():
     print(f"{chip.name:12} {chip.maker:8} {chip.units!s:29}{rate or '–'!s:>13}   {memory} {ridge}")
 
 # %% [markdown]
-# - **AMD.** A *compute unit* (CU) is the SM. A *wavefront* is the warp: 64 lanes on CDNA (data centre), 32 or
-#   64 on RDNA (graphics). *LDS* is shared memory. An MI300X has 304 CUs on eight dies and 256 MiB of Infinity
-#   Cache. It has no CPU; an MI300A has one.
-# - **Intel.** A Max 1550 (Ponte Vecchio) has two stacks of 64 Xe-cores. Gaudi 3 is no GPU: it has matrix
-#   engines, 64 vector cores and 24 Ethernet ports.
+# - **AMD.** A *compute unit* (CU) is the SM. A *wavefront* is the warp, with 64 lanes on CDNA (data centre) and 32 or
+#   64 on RDNA (graphics). *LDS* is shared memory. An MI300X has 304 CUs on eight dies and 256 MiB of Infinity Cache.
+#   It has no CPU, but an MI300A has one.
+# - **Intel.** A Max 1550 (Ponte Vecchio) has two stacks of 64 Xe-cores. Gaudi 3 is not a GPU: it has matrix engines,
+#   64 vector cores and 24 Ethernet ports.
 # - **Google.** A TPU has a few very large matrix units and no warps, and a compiler plans every move. The units are
-#   128 × 128 up to the v5p and 256 × 256 since the v6e (Google Cloud, "TPU v6e").
+#   128 × 128 up to the v5p, and 256 × 256 since the v6e (Google Cloud, "TPU v6e").
 #
-# **NVIDIA or AMD**, dense and per GPU. Read row by row: neither wins all.
+# **NVIDIA or AMD**, dense and per GPU. Read the table row by row: neither of them wins everywhere.
 
 # %%
 b200, mi300x = hardware.find("B200"), hardware.accelerator("MI300X")
@@ -802,24 +838,25 @@ print(
 )
 
 # %% [markdown]
-# The B200 came a year later and draws a third more power. Of its peak an MI300X reaches less so far (51 %,
-# see section 2): software is part of a machine.
+# The B200 came a year later, and it draws a third more power. So far programs reach less of an MI300X's peak (51 %,
+# see section 2), because software is part of a machine.
 #
 # ## 12 · In your pocket and on your desk
 #
-# Phones and laptops share one DRAM between CPU and GPU. Nothing is copied, and tens to hundreds of GB/s have
-# to do for everything together.
+# In phones and laptops, CPU and GPU share one DRAM. So nothing is copied, but tens to hundreds of GB/s must be enough
+# for everything together.
 #
 # ![Three places for a GPU: a card with memory of its own behind PCIe, a laptop's chip that shares memory with the CPU, and a phone's with a few watts.](drawings/pocket.svg)
 #
-# - **Phones.** Arm's Mali and Qualcomm's Adreno draw the screen in tiles that stay on the chip. Neural
-#   networks often run on a separate unit (NPU).
-# - **Laptops.** A GPU of Intel's or AMD's on the CPU's chip shares its DRAM. An RTX 4060 Laptop draws 35 to
-#   115 W, as its maker likes (NVIDIA, laptop specifications): the name of a card is not its sheet.
-# - **Apple** states FLOP/s for a few of its chips (2.6 TFLOP/s of float32 for the M1's GPU) and for most of them
-#   neither FLOP/s nor watts, so a GFLOP/s per watt for those is an estimate. An M3 Ultra has 819 GB/s of *unified
-#   memory* (Apple, 2020 and 2025).
-# - **Jetson.** The "275 TOPS" of an AGX Orin are int8, sparse, and GPU and DLA together.
+# - **Phones.** Arm's Mali and Qualcomm's Adreno draw the screen in tiles that stay on the chip. Neural networks often
+#   run on a separate unit (NPU).
+# - **Laptops.** An Intel or AMD GPU on the CPU's chip shares its DRAM. An RTX 4060 Laptop draws 35 to 115 W,
+#   depending on the maker of the laptop (NVIDIA, laptop specifications). So a card's name does not tell you its
+#   figures.
+# - **Apple** states FLOP/s for a few of its chips (2.6 TFLOP/s of float32 for the M1's GPU). For most of them it
+#   states neither FLOP/s nor watts, so any GFLOP/s per watt for those is an estimate. An M3 Ultra has 819 GB/s of
+#   *unified memory* (Apple, 2020 and 2025).
+# - **Jetson.** The "275 TOPS" of an AGX Orin are int8, sparse, and count GPU and DLA together.
 
 # %%
 orin, m4 = hardware.find("AGX Orin"), hardware.accelerator("M4 Max")
@@ -835,8 +872,8 @@ print(
 # %% [markdown]
 # ## Detective · A kernel far below the peak
 #
-# A colleague has placed a kernel on the roofline of an A100 SXM with 80 GB and is alarmed. The kernel adds a
-# bias to 100 million float32 numbers, in place, and took 0.47 ms.
+# A colleague has placed a kernel on the roofline of an A100 SXM with 80 GB, and is alarmed. The kernel adds a bias to
+# 100 million float32 numbers, in place, and took 0.47 ms.
 
 
 # %%
@@ -855,10 +892,12 @@ def efficiency(elements, seconds):
 efficiency(100_000_000, 0.47e-3)
 
 # %% [markdown]
-# "0.07 % of the peak! We should use tensor cores." Every line of arithmetic is right. Two of the figures do
-# not belong to this kernel or this board, and the first row of the answer means nothing. Which are they, and
-# how good is the kernel? `hardware.find("A100").dram_bandwidth` and the other figures of this sheet help. An
-# addition is one operation, not an FMA. Mend the two and look again; then open the answer.
+# "0.07 % of the peak! We should use tensor cores." Every line of the arithmetic is right. But two of the figures do
+# not belong to this kernel or this board, and the first row of the answer means nothing. Which figures are they, and
+# how good is the kernel really?
+#
+# `hardware.find("A100").dram_bandwidth` and the other figures of this sheet help. An addition is one operation, not
+# an FMA. Correct the two figures and look again. Then open the answer.
 
 # %%
 # Your experiment.
@@ -866,24 +905,24 @@ efficiency(100_000_000, 0.47e-3)
 # %% [markdown]
 # <details><summary>The answer</summary>
 #
-# 312 TFLOP/s is the float16 rate of the tensor cores; an addition in float32 runs on the ordinary lanes, 19.5
-# TFLOP/s, and its ridge is 9.6 FLOP/B, not 161. 1,935 GB/s belongs to the PCIe card with 80 GB; the SXM
-# module has 2,039. At 1/8 FLOP/B the kernel is memory bound, so its share of any peak says nothing. It moves
-# 800 MB in 0.47 ms: 1,702 GB/s, 83 % of the SXM module's bandwidth and about what a benchmark reaches (1,737
-# GB/s, see `hardware.find("A100").dram_seen`). There is nothing to gain, except by fusing it with its
+# 312 TFLOP/s is the float16 rate of the tensor cores. An addition in float32 runs on the ordinary lanes, which have
+# 19.5 TFLOP/s, and their ridge is 9.6 FLOP/B, not 161. 1,935 GB/s belongs to the PCIe card with 80 GB, and the SXM
+# module has 2,039. At 1/8 FLOP/B the kernel is memory bound, so its share of any peak says nothing. It moves 800 MB
+# in 0.47 ms, which is 1,702 GB/s. That is 83 % of the SXM module's bandwidth, and about what a benchmark reaches
+# (1,737 GB/s, see `hardware.find("A100").dram_seen`). There is nothing to gain, except by fusing the kernel with its
 # neighbours.
 # </details>
 #
 # ## Beyond · Two workers
 #
-# Open-ended and ungraded. Some items suit the CPU, some the GPU, and both may work at the same time. `tasks`
-# lists for each task its seconds on the CPU and on the GPU, copies included. Write `share(tasks)`: a list
-# with `True` for each task that goes to the GPU. The figure of merit is the time until both are done.
+# Open-ended and ungraded. Some items suit the CPU, and some the GPU, and both may work at the same time. `tasks`
+# lists for each task its seconds on the CPU and on the GPU, including copies. Write `share(tasks)`, which returns a
+# list with `True` for each task that goes to the GPU. The figure of merit is the time until both are done.
 #
-# | way | seconds |
+# | plan | seconds |
 # |---|---|
-# | all on the GPU | the cell below |
-# | each where it is faster | the cell below |
+# | all on the GPU | printed by the cell below |
+# | each where it is faster | printed by the cell below |
 # | ours | 3.73 |
 # | bound (one task may be cut) | 3.68 |
 
@@ -909,29 +948,30 @@ print(f"each where it is faster   {makespan(tasks, [gpu < cpu for cpu, gpu in ta
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. A GPU of 100 SMs with 128 float32 lanes each runs at 2 GHz. Its peak?</summary>
+# <details><summary>1. A GPU of 100 SMs with 128 float32 lanes each runs at 2 GHz. What is its peak?</summary>
 #
 # 100 · 128 · 2 · 2 · 10⁹ = 51.2 TFLOP/s.
 # </details>
 #
 # <details><summary>2. An advertisement gives an H100 3,958 TFLOP/s. What would you ask?</summary>
 #
-# Which dtype, and dense or sparse? It is float8 with 2:4 sparsity; dense it is half, in float16 a quarter.
+# Ask which dtype it is, and whether it is dense or sparse. It is float8 with 2:4 sparsity. Dense it is half of that,
+# and in float16 a quarter.
 # </details>
 #
 # <details><summary>3. A float32 kernel has 2 FLOP per byte. Will a GPU with twice the FLOP/s help?</summary>
 #
-# No: 2 FLOP/B lies left of every float32 ridge in section 3, so only bandwidth, or fewer bytes, helps.
+# No. 2 FLOP/B is below every float32 ridge in section 3, so only bandwidth or fewer bytes help.
 # </details>
 #
 # <details><summary>4. Why can a memory-bound kernel be slow at full occupancy?</summary>
 #
-# Because what counts is bytes under way: on an H100 64 warps with one 4-byte load per lane are too few.
+# Because what counts is the bytes under way. On an H100, 64 warps with one 4-byte load per lane are too few.
 # </details>
 #
-# <details><summary>5. Half of a program runs 100 × as fast on a GPU. And the program?</summary>
+# <details><summary>5. Half of a program runs 100 × as fast on a GPU. How much faster is the program?</summary>
 #
-# 1 / (0.5 + 0.5/100) = 1.98 × as fast.
+# It is 1 / (0.5 + 0.5/100) = 1.98 × as fast.
 # </details>
 
 # %%
@@ -944,7 +984,7 @@ gpulab.recap("02")
 # |---|---|
 # | peak of a GPU | SMs × FMA per SM and cycle × 2 × clock |
 # | peak of a CPU | cores × FLOP per cycle and core × base clock |
-# | advertised tensor rates | halve for dense; divide by 8 for a server |
+# | advertised tensor rates | halve them for dense products; divide by 8 for a server |
 # | ridge | peak / bandwidth, of the same dtype and unit |
 # | rate at an intensity | min(peak, intensity × bandwidth) |
 # | intensity | a + b: 1/12, y = A · x: 1/2, n × n product: n/6 (float32) |
@@ -954,37 +994,21 @@ gpulab.recap("02")
 # | offload | when T_cpu > T_start + T_in + T_gpu + T_out |
 # | energy per operation | power / rate |
 # | weights | parameters × bytes per parameter |
-# | a link | ask whether one direction or both |
+# | bandwidth of a link | ask whether it counts one direction or both |
 #
 # ### Claims you will meet, and what is right
 #
-# - *H100: 4 RT cores, 16 load/store units, 4 SFUs per SM.* None, 32 and 16 (NVIDIA H100 whitepaper).
-# - *128 cores for float32 or int32; 128 for float64.* On an H100's SM 128, 64 and 64.
+# - *H100: 4 RT cores, 16 load/store units, 4 SFUs per SM.* It has none, 32 and 16 (NVIDIA H100 whitepaper).
+# - *128 cores for float32 or int32; 128 for float64.* An H100's SM has 128 lanes for float32, 64 for int32 and 64 for
+#   float64.
 # - *A tensor core does a 4 × 4 × 4 product.* Volta's did. In float16 an H100's starts 512 FMAs per cycle.
-# - *H100: INT8 7,916, INT4 15,833 TOPS; TF32 165.* 1,979 dense; none; 495 dense.
-# - *Single-cycle FMA.* One per cycle and lane is issued; the result comes about 4 cycles later.
-# - *B200: FP64 90, FP32 180 TFLOPS.* That is a superchip of two GPUs; one has 37 and 75.
-# - *GPUs do 2–10 GFLOPS/mm²/W; an H100 0.9 GFLOPS/W.* See the table in section 10: 0.117 and 96.
-# - *Low intensity is for CPUs.* Only when the bytes must cross a link.
-# - *CPUs use 10–30 % of their bandwidth.* No source; your own copy in section 5 is a measurement.
-# - *GEMV has moderate intensity.* 0.5 FLOP/B in float32, whatever its size.
-# - *AMD wavefronts have 32 threads; MI300X has CPU cores.* 64 on CDNA; the MI300A has them.
-# - *Ponte Vecchio: 128 Xe-cores per tile.* In all.
-# - *T = max(t_data, t_gpu) is Amdahl's law.* It is a pipeline's bound.
-#
-# ### References
-#
-# 1. NVIDIA, *H100 Tensor Core GPU Architecture*, whitepaper, 2022, and *A100 Tensor Core GPU Architecture*,
-#    2020.
-# 2. S. Williams, A. Waterman, D. Patterson, "Roofline: An Insightful Visual Performance Model for Multicore
-#    Architectures", Communications of the ACM 52 (4), 2009.
-# 3. G. Amdahl, "Validity of the single processor approach to achieving large scale computing capabilities",
-#    AFIPS, 1967; J. Gustafson, "Reevaluating Amdahl's Law", Communications of the ACM 31 (5), 1988.
-# 4. J. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9 (3), 1961.
-# 5. M. Flynn, "Very high-speed computing systems", Proceedings of the IEEE 54 (12), 1966.
-# 6. V. Volkov, "Better Performance at Lower Occupancy", GPU Technology Conference, 2010.
-# 7. S. Bekman, *Machine Learning Engineering Open Book*. https://github.com/stas00/ml-engineering
-# 8. H. Touvron et al., "Llama 2: Open Foundation and Fine-Tuned Chat Models", 2023.
-#    https://arxiv.org/abs/2307.09288
-# 9. D. Patterson et al., "Carbon Emissions and Large Neural Network Training", 2021.
-#    https://arxiv.org/abs/2104.10350
+# - *H100: INT8 7,916, INT4 15,833 TOPS; TF32 165.* INT8 is 1,979 dense, there is no INT4, and TF32 is 495 dense.
+# - *Single-cycle FMA.* Each lane issues one per cycle, but the result comes about 4 cycles later.
+# - *B200: FP64 90, FP32 180 TFLOPS.* That is a superchip of two GPUs. One has 37 and 75.
+# - *GPUs do 2–10 GFLOPS/mm²/W; an H100 0.9 GFLOPS/W.* See the table in section 10: an H100 has 0.117 and 96.
+# - *Low intensity is for CPUs.* This holds only if the bytes must cross a link.
+# - *CPUs use 10–30 % of their bandwidth.* No source is given. Your own copy in section 5 is a measurement.
+# - *GEMV has moderate intensity.* It has 0.5 FLOP/B in float32, whatever its size.
+# - *AMD wavefronts have 32 threads; MI300X has CPU cores.* They have 64 on CDNA, and the MI300A has the cores.
+# - *Ponte Vecchio: 128 Xe-cores per tile.* It has 128 in all.
+# - *T = max(t_data, t_gpu) is Amdahl's law.* It is the bound of a pipeline.

@@ -13,18 +13,18 @@
 # %% [markdown]
 # # 02 B · GPU architecture: what fits on an SM
 #
-# **About one and a half hours.** You need part A, lab 03 (launches, blocks, reports) and lab 04 (shared memory, barriers,
-# local memory).
+# **About one and a half hours.** You need part A, lab 03 (launches, blocks, reports) and lab 04 (shared memory,
+# barriers, local memory).
 #
-# Part A gave you Little's law: so many bytes must be under way. This part is about what puts them there. Which
-# blocks share an SM, which warp issues next, and what keeps more of them out?
+# In part A you met Little's law, which says how many bytes must be under way. This part is about the warps that put
+# them there. Which blocks share an SM, which warp issues next, and what keeps more blocks out?
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
 # 1. say where the blocks of a launch go, and what the last wave costs;
 # 2. compute the occupancy of any launch on any GPU, and name the limit;
 # 3. explain with numbers how other warps hide a load;
-# 4. make room on an SM, and tell when more room makes nothing faster.
+# 4. make room on an SM, and tell when more room does not make anything faster.
 
 # %%
 import numpy as np
@@ -37,18 +37,20 @@ gpulab.start("02")
 # %% [markdown]
 # ## B1 · A grid meets the SMs
 #
-# A launch names a grid of blocks, not where they run. The **block scheduler** gives each SM as many blocks as fit,
-# and the next one whenever one has finished. A block stays on its SM to the end. Its warps are dealt to the SM's
-# four quarters, and a quarter's **warp scheduler** issues for its own warps only.
+# A launch defines a grid of blocks, but not where they run. The **block scheduler** gives each SM as many blocks as
+# fit, and whenever a block has finished, it sends the next one. A block stays on its SM to the end. Its warps are
+# distributed over the SM's four quarters, and the **warp scheduler** of a quarter issues only for the warps of that
+# quarter.
 #
-# The order in which blocks start is not promised, so a block must not wait for another unless all fit at once.
-# From compute capability 9.0 on a **cluster** of blocks is placed within one GPC, where they reach each other's
-# shared memory.
+# The order in which blocks start is not guaranteed. So a block must not wait for another one unless all blocks fit at
+# the same time. From compute capability 9.0 on, a **cluster** of blocks is placed within one GPC, where the blocks
+# can reach each other's shared memory.
 #
-# Blocks that run at the same time are a **wave**. The last one may be nearly empty, and the GPU waits for it.
+# The blocks that run at the same time are a **wave**. The last wave may be nearly empty, and the GPU still waits for
+# it.
 #
-# **Predict.** 109 equal blocks, one per SM at a time, on an A100 with 108 SMs. Which share of the places, over all
-# waves, do they use?
+# **Predict.** 109 equal blocks run on an A100 with 108 SMs, one per SM at a time. What share of the places do they
+# use, over all waves?
 
 # %%
 gpulab.predict("arch.tail", ...)
@@ -73,33 +75,39 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** One block too many doubles the time of a launch of 108, and costs a tenth where there are ten waves.
-# Smaller blocks make finer waves; a grid-stride loop with as many blocks as fit has one wave only. On an H100 the
-# same grid has other waves: never build the number of SMs into a kernel.
+# **Why.** One block too many doubles the time of a launch of 108 blocks. If there are ten waves, it costs only a
+# tenth. Smaller blocks make finer waves, and a grid-stride loop with as many blocks as fit has only one wave. On an
+# H100 the same grid has different waves, so never build the number of SMs into a kernel.
 #
 # ## B2 · Occupancy
 #
-# **Occupancy** is the warps resident on an SM over the warps that it can hold. A block moves in as a whole, and
-# four things may run out:
+# **Occupancy** is the number of warps resident on an SM, divided by the number that it can hold. A block moves in as
+# a whole, and four things may run out:
 #
-# - **warps**: threads ÷ 32, rounded up;
-# - **blocks**: a fixed number, however small they are;
+# - **warps**: a block has threads ÷ 32 of them, rounded up;
+# - **blocks**: an SM holds a fixed number, however small they are;
 # - **registers**: a warp takes 32 × registers per thread, rounded up to a step of 256. Each of the four quarters has
 #   a quarter of the SM's registers, so whole warps must fit into a quarter;
-# - **shared memory**: the block's bytes plus what the driver keeps (1 KiB from 8.0 on), rounded up to a step.
+# - **shared memory**: a block takes its own bytes plus what the driver keeps (1 KiB from 8.0 on), rounded up to a
+#   step.
 #
-# How many blocks each allows is a whole number; the smallest decides.
+# Each of these limits allows a whole number of blocks, and the smallest decides.
 #
-# **Predict.** 33 registers per thread on an A100: 65,536 registers in four quarters. How many warps have room?
+# **Predict.** A kernel uses 33 registers per thread on an A100, which has 65,536 registers in four quarters. How many
+# warps have room?
 
 # %%
 gpulab.predict("arch.register_step", ...)
 
 # %% [markdown]
-# **Do.** Write `active_blocks(sm, threads, registers, shared)`: how many blocks of `threads` threads, `registers` per
-# thread and `shared` bytes are resident. `sm` has the limits `warps`, `blocks`, `registers`, `shared` of an SM; the
-# steps `register_step` and `shared_step`; the driver's `shared_kept`; and for a launch `threads_per_block` and
-# `registers_per_thread`. A launch beyond those returns 0. About 10 lines.
+# **Do.** Write `active_blocks(sm, threads, registers, shared)`, which says how many blocks are resident on an SM.
+# About 10 lines.
+#
+# - Input: `sm` is a dictionary with the limits `warps`, `blocks`, `registers` and `shared` of an SM; the steps
+#   `register_step` and `shared_step`; `shared_kept`, the bytes that the driver keeps for each block; and the limits
+#   of a launch, `threads_per_block` and `registers_per_thread`.
+# - A block has `threads` threads with `registers` registers each, and `shared` bytes of shared memory.
+# - Output: a whole number of blocks, and 0 for a launch beyond the two limits of a launch.
 
 
 # %% nbgrader={"grade": false, "grade_id": "active_blocks", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -124,8 +132,8 @@ def active_blocks(sm, threads, registers, shared):
 gpulab.check("arch.active_blocks", active_blocks)
 
 # %% [markdown]
-# Hold it against `hardware.occupancy`, whose tests compare it with NVIDIA's own header `cuda_occupancy.h`, for every
-# compute capability. The list shows launches on which the two differ.
+# Compare it with `hardware.occupancy`, for every compute capability. (The tests of that function compare it with
+# NVIDIA's own header, `cuda_occupancy.h`.) The list shows launches for which the two differ.
 
 # %%
 gpulab.need(active_blocks)
@@ -180,32 +188,36 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** One register more can cost a whole step, and many change nothing. Registers are the commonest limit, so
-# the compiler's choice matters; you can cap it with `@cuda.jit(max_registers=…)`. The numbers differ between
-# capabilities, not the rules: an SM holds 64 warps on V100, A100, H100 and B200, 48 on GeForce from Ampere on, 32 on
-# Turing.
+# **Why.** One register more can cost a whole step, but often it changes nothing. Registers are the most common limit,
+# so the compiler's choice matters. You can limit it with `@cuda.jit(max_registers=…)`. The numbers differ between
+# compute capabilities, but the rules do not. An SM holds 64 warps on V100, A100, H100 and B200, 48 on GeForce from
+# Ampere on, and 32 on Turing.
 #
 # ## B3 · Who issues next
 #
-# Each cycle a warp scheduler looks for a warp of its quarter whose next instruction can start: operands there,
-# unit free. Then it issues that instruction for 32 lanes. A warp that waits, for an addition some 4 cycles and for
-# DRAM hundreds, costs nothing while another is ready: all its registers stay where they are, so a change of warp
-# is free. If none is ready, the cycle is lost. That is **latency hiding**, and it is what resident warps are for.
+# In each cycle a warp scheduler looks for a warp of its quarter whose next instruction can start, because its
+# operands are ready and its unit is free. Then it issues that instruction for 32 lanes. A warp waits about 4 cycles
+# for an addition, and hundreds for DRAM. This costs nothing while another warp is ready. All registers of all warps
+# stay in place, so changing from one warp to another is free. Only if no warp is ready is the cycle lost. This is
+# **latency hiding**, and it is the reason for keeping many warps resident.
 #
-# Which of the ready warps goes first is NVIDIA's secret. Papers model it as *greedy, then oldest*.
+# NVIDIA does not publish which of the ready warps goes first. Papers model the rule as *greedy, then oldest*.
 #
-# **Predict.** Instructions that depend on each other take 4 cycles each. How many warps does one scheduler need to
-# issue in every cycle?
+# **Predict.** Each instruction depends on the one before it and takes 4 cycles. How many warps does one scheduler
+# need in order to issue in every cycle?
 
 # %%
 gpulab.predict("arch.busy", ...)
 
 # %% [markdown]
-# **Do.** Be the scheduler. `programs` has one list per warp: the latency in cycles of each of its instructions.
-# One instruction starts per cycle, and a warp's next one has to wait for the one before. Write `issue(programs)`:
-# the warp numbers in the order in which they issue. The check carries the order out; a warp that is not ready
-# when its turn comes makes all wait. **Budget:** at most 1.1 × the bound, which is the number of instructions or
-# the longest warp's sum of latencies, whichever is larger. About 12 lines.
+# **Do.** Be the scheduler: write `issue(programs)`. About 12 lines.
+#
+# - Input: one list for each warp, with the latency in cycles of each of its instructions.
+# - One instruction starts per cycle. The next instruction of a warp must wait until the one before it has finished.
+# - Output: a list of warp numbers, in the order in which they issue. Each warp appears once for each of its
+#   instructions. The check executes this order, and if a warp is not ready when its turn comes, all wait.
+# - **Budget:** at most 1.1 × the bound. The bound is the number of instructions or the longest warp's sum of
+#   latencies, whichever is larger.
 
 
 # %% nbgrader={"grade": false, "grade_id": "issue", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -233,7 +245,8 @@ def issue(programs):
 gpulab.check("arch.issue", issue)
 
 # %% [markdown]
-# **See.** Four warps with two loads of 60 cycles each (short ones, to fit the picture), in order and in yours.
+# **See.** Four warps with two loads of 60 cycles each, first in order and then in your order. (Real loads take longer
+# and would not fit the picture.)
 
 # %%
 gpulab.need(issue)
@@ -275,18 +288,19 @@ serial
 # %%
 gpulab.need(issue)
 shared = gpulab.plot.timeline(spans(issue(programs), programs), "cycles")
-shared.say_first("Whoever is ready.")
+shared.say_first("Any warp that is ready.")
 shared
 
 # %% [markdown]
-# **Why.** The latencies are all still there. They lie on top of each other now, and four warps take hardly longer
-# than one. Any rule that takes a ready warp comes close to the bound; what counts is that one is ready.
+# **Why.** All the latencies are still there. But now they overlap, and four warps take hardly longer than one. Any
+# rule that takes a ready warp comes close to the bound. What matters is that there is one.
 #
 # ## B4 · How many warps hide a load?
 #
-# Now with counts of real kernels. Both copy; `copy_four` asks for four numbers before it needs the first, so that
-# a lane has four **independent loads** under way. The simulator counts what a warp executes, the data sheet says
-# how long a load takes, and your own scheduler puts the two together: counted instructions, modelled time.
+# Now use the counts of real kernels. Both kernels below copy an array. `copy_four` asks for four numbers before it
+# needs the first, so each lane has four **independent loads** under way. The simulator counts what a warp executes,
+# the data sheet says how long a load takes, and your own scheduler combines the two. So instructions are counted, and
+# time is modelled.
 
 
 # %%
@@ -347,7 +361,8 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# The other side of the same thing: bytes under way per SM. The lines are what Little's law asks of one SM.
+# The next figure shows the same from the other side: the bytes under way per SM. The horizontal lines are what
+# Little's law asks of one SM.
 
 
 # %%
@@ -365,15 +380,16 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** More warps, wider loads, and several independent loads before the first use do the same: they put more
-# under way. So occupancy is one means and not the aim. Matrix products run best at 12 to 25 % occupancy, with many
-# values in registers and much work per thread (V. Volkov, 2010). "Above 50 %" is no rule.
+# **Why.** More warps, wider loads, and several independent loads before the first use all have the same effect: they
+# put more bytes under way. So occupancy is one means among others, and not the aim. Matrix products run best at 12 to
+# 25 % occupancy, with many values in registers and much work per thread (V. Volkov, 2010). "Above 50 %" is not a
+# rule.
 #
 # ## B5 · Make room
 #
-# A signal has sudden jumps, one signal per row. For each row and each t from 0 to 127 we want the largest |a[row,
-# i + 1] − a[row, i]| over i = t, t + 128, t + 256, … This version loads each row once into shared memory, "to be
-# safe".
+# There are several signals, one in each row of a matrix, and they have sudden jumps. For each row and each t from 0
+# to 127 we want the largest |a[row, i + 1] − a[row, i]| over i = t, t + 128, t + 256, … The version below loads each
+# row once into shared memory, "to be safe".
 
 
 # %%
@@ -406,9 +422,13 @@ gpulab.predict("arch.row_occupancy", measured=fits.active_warps)
 gpulab.plot.occupancy(fits)
 
 # %% [markdown]
-# **Do.** Write `jumps(a, out)` for blocks of 128 threads, one per row. A row may have any length; where a thread has
-# no pair, its result is 0. **Budget:** each element loaded about once, at most 2,048 bytes of shared memory. About
-# 13 lines.
+# **Do.** Write the kernel `jumps(a, out)`. About 13 lines.
+#
+# - Input: `a`, float32, one signal per row. A row may have any length.
+# - Output: `out`, float32 of shape (rows, 128). Where a thread has no pair, its result is 0.
+# - Launch: one block of 128 threads for each row.
+# - **Budget:** each element loaded about once, and at most 2,048 bytes of shared memory per block. Full marks need
+#   both, and the right result without a race.
 
 
 # %% nbgrader={"grade": false, "grade_id": "jumps", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -441,16 +461,16 @@ roomy = gpulab.profile(jumps[8, 128], signals, largest)
 gpulab.plot.occupancy(hardware.occupancy("A100", 128, roomy["registers"], roomy["shared_bytes"]))
 
 # %% [markdown]
-# **Why.** Shared memory pays where several threads need a byte soon after each other. A stretch of 129 elements is
-# all that 128 threads need at a time. The tile costs barriers in every turn; with 16 resident warps nobody would
-# be there to run while a block waits at one, with 64 somebody is. On a GPU with less shared memory, such as a T4,
-# the row would not have fitted twice.
+# **Why.** Shared memory pays off where several threads need a byte soon after one another. Here 128 threads need only
+# a piece of 129 elements at a time. The tile costs barriers in every round. With 16 resident warps there would hardly
+# be another warp to run while a block waits at a barrier, but with 64 there is. On a GPU with less shared memory,
+# such as a T4, there would be no room for a second row.
 #
 # ## Detective · The full house
 #
-# A colleague computes 48 features of each sample in registers and correlates them. The report says 50 %
-# occupancy. "One argument to the compiler, and it is 100. The results are the same to the last bit, the sectors
-# are the same, even the instructions are the same. Free speed."
+# A colleague computes 48 features of each sample in registers and correlates them. The report says 50 % occupancy.
+# "With one argument to the compiler it is 100 %. The results are the same to the last bit, the sectors are the same,
+# and even the instructions are the same. Free speed!"
 
 
 # %%
@@ -477,10 +497,10 @@ for metric in ("occupancy", "global_sectors", "instructions"):
     print(f"{metric:16}{half[metric]:10,.0f}{full[metric]:10,.0f}")
 
 # %% [markdown]
-# **Do.** Is it? Where did the values go that no longer have a register? `half` and `full` are whole reports, and
-# `gpulab.profile.METRICS` lists what they can say. Compare what you find with the 8 bytes per thread that the
-# kernel loads and stores for its task. The sectors and instructions above are counted in PTX; registers are
-# given out after that, by ptxas. The second cell is free.
+# **Do.** Is it free? Where are the values that no longer have a register? `half` and `full` are whole reports, and
+# `gpulab.profile.METRICS` lists what they can tell you. Compare what you find with the 8 bytes per thread that the
+# kernel loads and stores for its task. The sectors and instructions above are counted in PTX. Registers are assigned
+# later, by ptxas. The second cell is free.
 
 # %%
 print(f"registers per thread {half['registers']:10,.0f}{full['registers']:10,.0f}")
@@ -491,32 +511,32 @@ print(f"registers per thread {half['registers']:10,.0f}{full['registers']:10,.0f
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what does the full house cost, which of your own counts proves it, and why could
-# neither the results nor the sectors show it? Would you keep the argument? A person reads this: 1 point for the
-# cause, 1 point for a count that you looked up.
+# In three to five sentences: what does the full house cost, which of your own counts proves it, and why could neither
+# the results nor the sectors show it? Would you keep the argument? A person reads this: 1 point for the cause, 1
+# point for a count that you looked up.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "full-house-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The kernel needs 59 registers and was given 32, so ptxas spills: the report's `spill_bytes` went
-# from 0 to 552 bytes per thread, stores and loads in local memory, against 8 bytes of real data: 69 times as much.
-# Spilling happens after PTX, so the counted sectors and instructions do not see it, and the results are the same
-# because the values come back unchanged. The kernel is bound by arithmetic and has plenty of independent
-# instructions, so it did not need more warps. I would leave the argument out.
+# **2 points:** The kernel needs 59 registers and was given 32, so ptxas spills: the report's `spill_bytes` went from
+# 0 to 552 bytes per thread, stores and loads in local memory, against 8 bytes of real data: 69 times as much.
+# Spilling happens after PTX, so the counted sectors and instructions do not show it. The results are the same because
+# the values come back unchanged. The kernel is bound by arithmetic and has plenty of independent instructions, so it
+# did not need more warps. I would leave the argument out.
 #
-# **1 point** (cause without a count): With 32 registers the values no longer fit and go to local memory, which is
-# slower.
+# **1 point** (cause without a count): With 32 registers the values no longer fit, so they go to local memory, which
+# is slower.
 #
 # **0 points:** Higher occupancy is always better. Or: 100 % occupancy leaves no room for the caches.
 
 # %% [markdown]
 # ## Beyond · Gather rows
 #
-# Open-ended and ungraded. `out` shall get the rows of a table that `index` names. A row has 64 float32 numbers; all
-# arrays are one-dimensional. Choose launch and kernel. The figure of merit is **load requests per row**: how often
-# you ask. Fewer requests for the same bytes mean more bytes under way for each of them.
+# Open-ended and ungraded. `out` gets the rows of a table whose numbers are in `index`. A row has 64 float32 numbers,
+# and all arrays are one-dimensional. Choose launch and kernel. The figure of merit is **load requests per row**,
+# which is how often you ask. Fewer requests for the same bytes mean that each has more bytes under way.
 #
 # | kernel | load requests per row |
 # |---|---|
-# | one thread per number, 4-byte loads | the cell below |
+# | one thread per number, 4-byte loads | printed by the cell below |
 # | `complex128`: two 8-byte loads, and the index in every lane | 1.50 |
 # | ours | 1.03 |
 # | bound | 256 B of 512 B a request, and 1/32 for the index: 0.53 |
@@ -555,29 +575,31 @@ merit(gather_plain[256, 256])
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. A grid has 216 blocks; an A100 holds two per SM. How many waves, and with 217?</summary>
+# <details><summary>1. A grid has 216 blocks, and an A100 holds two per SM. How many waves are there, and how many with 217?</summary>
 #
-# 108 · 2 = 216: one. With 217 two, and in the second one block runs alone.
+# 108 · 2 = 216, so there is one wave. With 217 blocks there are two, and in the second one block runs alone.
 # </details>
 #
-# <details><summary>2. 256 threads, 65 registers, no shared memory, an H100. Blocks per SM?</summary>
+# <details><summary>2. Blocks have 256 threads, 65 registers per thread and no shared memory. How many fit on an SM of an H100?</summary>
 #
-# 65 · 32 = 2,080, in steps 2,304. A quarter's 16,384 hold 7 warps, the SM 28; 28 ÷ 8 = 3 blocks.
+# 65 · 32 = 2,080 registers are rounded up to 2,304 per warp. A quarter's 16,384 hold 7 warps, so the SM holds 28. 28
+# ÷ 8 is 3 blocks.
 # </details>
 #
 # <details><summary>3. A kernel has 25 % occupancy. Is that bad?</summary>
 #
-# You cannot tell. If its warps have enough loads and independent instructions under way, no.
+# You cannot tell. It is not if its warps have enough loads and independent instructions under way.
 # </details>
 #
 # <details><summary>4. What does it cost to change from one warp to another?</summary>
 #
-# Nothing: all resident warps keep their registers. On a CPU the operating system has to save and load them.
+# It costs nothing, because all resident warps keep their registers. On a CPU the operating system must save and load
+# them.
 # </details>
 #
-# <details><summary>5. Capping registers raised occupancy, and the kernel got slower. What do you look at?</summary>
+# <details><summary>5. Capping registers raised occupancy, but the kernel got slower. What do you look at?</summary>
 #
-# The report's `spill_bytes`.
+# Look at the report's `spill_bytes`.
 # </details>
 
 # %%
@@ -591,22 +613,23 @@ gpulab.recap("02")
 # | waves | blocks ÷ (SMs × blocks per SM), rounded up |
 # | warps of a block | threads ÷ 32, rounded up |
 # | registers of a warp | 32 × registers, in steps of 256; whole warps in each quarter |
-# | shared memory of a block | bytes + 1 KiB, in steps of 128 B (before 8.0: no KiB, 256 B) |
+# | shared memory of a block | bytes + 1 KiB, in steps of 128 B (before 8.0: no KiB, steps of 256 B) |
 # | blocks per SM | the least that warps, blocks, registers and shared memory allow |
 # | occupancy | resident warps / warps that an SM holds (64, 48 or 32) |
 # | warps to hide arithmetic | latency of an instruction: 4 per scheduler |
 # | warps to hide DRAM | bandwidth per SM × latency ÷ (32 × bytes per lane) |
-# | more under way | more warps, wider loads, or loads that do not wait for each other |
+# | more bytes under way | more warps, wider loads, or loads that do not wait for each other |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Warps are scheduled round-robin, with priority for those that wait for memory; 32 to 48 are active.* The rule
-#   is not published; residency ends at 64, 48 or 32.
-# - *Occupancy = registers of the SM / (registers × threads).* Warps, steps, quarters, the driver's KiB and the limit
-#   of blocks are missing.
-# - *At most as many threads per block as an SM holds.* A block has at most 1,024; an SM holds up to 2,048.
-# - *Aim for more than 50 % occupancy.* Aim for enough under way.
-# - *An SM has two schedulers.* Four, from Volta on.
+# - *Warps are scheduled round-robin, with priority for those that wait for memory; 32 to 48 are active.* The rule is
+#   not published. At most 64, 48 or 32 warps are resident.
+# - *Occupancy = registers of the SM / (registers × threads).* This leaves out warps, steps, quarters, the driver's
+#   KiB and the limit of blocks.
+# - *At most as many threads per block as an SM holds.* A block has at most 1,024 threads, although an SM holds up to
+#   2,048.
+# - *Aim for more than 50 % occupancy.* Aim for enough bytes and instructions under way.
+# - *An SM has two schedulers.* From Volta on it has four.
 #
 # ### References
 #

@@ -13,17 +13,18 @@
 # %% [markdown]
 # # 05 · Reductions, scans, softmax
 #
-# **About five hours.** You need labs 03 and 04: launches, barriers, shared memory and its banks, sectors, and
-# how to read a report.
+# **About five hours.** You need labs 03 and 04: launches, barriers, shared memory and its banks, sectors, and how to
+# read a report.
 #
-# In a sum, every result depends on every input. Threads must talk to each other, and talking is what costs.
-# This lab is about the cheapest ways to do it: within a warp, a block, and a whole grid.
+# In a sum every input contributes to the same result, so threads must exchange values, and the exchange is what
+# costs. The same is true of a maximum, a histogram or a softmax. This lab shows the cheapest ways to exchange values
+# within a warp, within a block, and across a whole grid.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
 # 1. build a reduction or a scan from four stages (thread, warp, block, grid) and name the cost of each;
-# 2. say what orders two accesses, and find with `gpulab.sanitize` where nothing does;
-# 3. tell how wrong a sum in floating point can be, and make it better;
+# 2. say what puts two memory accesses in order, and use `gpulab.sanitize` to find where nothing does;
+# 3. estimate how wrong a floating-point sum can be, and make it more exact;
 # 4. count, compact and rank with few atomics and no conflicts;
 # 5. write a softmax and a norm that read each number once and cannot overflow.
 
@@ -44,19 +45,23 @@ gpulab.start("05")
 #
 # ![A block adds eight numbers in three levels. On each level half of the threads of the level before take part.](drawings/ladder.svg)
 #
-# A **reduction** makes one number from many with an operation such as + or max. If the operation is
-# **associative**, `(a + b) + c = a + (b + c)`, pairs may be combined in a **tree**: all pairs at once, then all
-# pairs of the results, and so on. Lab 03 built one for a block. Here are the first rungs of a well-known ladder
-# (M. Harris, 2007):
+# A **reduction** makes one number from many with an operation such as + or max. If the operation is **associative**,
+# so that `(a + b) + c = a + (b + c)`, you may combine the numbers in a **tree**: combine all pairs at the same time,
+# then all pairs of the results, and so on.
 #
-# - `interleaved`: every second thread adds its neighbour, then every fourth;
-# - `sequential`: the first half of the threads adds the second half, then a quarter;
-# - `first_add`: adds two elements on the way into shared memory, so no thread is there only to load;
-# - `unrolled`: states the size of the block, so the compiler can drop the loop; from 32 values on only one warp is
-#   left, and only that one waits.
+# Lab 03 built such a tree for one block. The next cell has four versions of it, the first rungs of a well-known
+# ladder (M. Harris, 2007). Each version changes one thing:
 #
-# **Predict.** In how many rounds does a tree add up 65,536 numbers, if every pair is added at once? And how
-# many barriers does a warp of `interleaved` pass, with blocks of 256?
+# - `interleaved`: every second thread adds its neighbour's number, then every fourth thread, and so on.
+# - `sequential`: the first half of the threads adds the numbers of the second half, then the first quarter adds those
+#   of the second quarter.
+# - `first_add`: each thread adds two elements before it stores anything in shared memory, so no thread is there only
+#   to load.
+# - `unrolled`: the size of the block is a constant, so the compiler can unroll the loop. When 32 values are left,
+#   only one warp still works, and only that warp waits.
+#
+# **Predict.** In how many rounds does a tree add 65,536 numbers, if each round adds every pair at the same time? And
+# how many barriers does a warp of `interleaved` pass, with blocks of 256?
 
 # %%
 gpulab.predict("parallel.rounds", ...)
@@ -144,7 +149,7 @@ for kernel, share in ((interleaved, 256), (sequential, 256), (first_add, 512), (
     assert np.allclose(of_blocks.copy_to_host(), numbers.reshape(-1, share).sum(axis=1))
 
 # %% [markdown]
-# **See.** Warp instructions of each rung. All add the same 65,536 numbers.
+# **See.** The number of warp instructions on each rung. All of them add the same 65,536 numbers.
 
 # %%
 bars({name: report["instructions"] for name, report in ladder.items()}, "warp instructions")
@@ -158,8 +163,8 @@ for name, report in ladder.items():
     )
 
 # %% [markdown]
-# **Watch it run.** The first two rungs with 64 threads, two warps side by side. In each round, look at which lanes
-# are full: the additions are the same, but the lanes that do them are not.
+# **Watch it run.** These are the first two rungs with 64 threads, so two warps, shown side by side. In each round,
+# look at which lanes are full. Both kernels do the same additions, but different lanes do them.
 
 # %%
 gpulab.trace(interleaved[1, 64], a, cuda.device_array(1, np.float32), threads=[0, 32])
@@ -168,16 +173,16 @@ gpulab.trace(interleaved[1, 64], a, cuda.device_array(1, np.float32), threads=[0
 gpulab.trace(sequential[1, 64], a, cuda.device_array(1, np.float32), threads=[0, 32])
 
 # %% [markdown]
-# **Why.** The number of additions is the same on every rung: 65,535 for one sum, less the few that the host
-# still has to do. What falls is everything around them: tests, barriers, trips to shared memory, threads that
-# run with nothing to add.
+# **Why.** The number of additions is the same on every rung: 65,535 for one sum, minus the few that are left for the
+# host. What becomes less is everything around the additions: tests, barriers, accesses to shared memory, and threads
+# that run without anything to add.
 
 # %% [markdown]
 # ## Detective · The warp that was in step
 #
-# The last five rounds of a tree take place in one warp. So a colleague leaves out what `unrolled` has there:
-# "A warp executes one instruction for all its lanes. Nobody can run ahead." The kernel below sums every 32
-# elements. The sums are right.
+# The last five rounds of a tree take place within one warp. A colleague therefore leaves out the `cuda.syncwarp()`
+# that `unrolled` has there, and says: "A warp executes one instruction for all its lanes. No lane can run ahead." The
+# kernel below sums every 32 elements, and its sums are right.
 
 
 # %%
@@ -202,39 +207,45 @@ np.allclose(in_step.copy_to_host(), numbers[:1024].reshape(-1, 32).sum(axis=1))
 gpulab.sanitize(warp_sum_in_step[4, 256], a[:1024], in_step)
 
 # %% [markdown]
-# **Why.** Many guides still say that a warp runs in lockstep. Since compute capability 7.0 each thread has its
-# own program counter, and nothing promises that lanes stay together (CUDA Programming Guide, "Independent Thread
-# Scheduling"). What you may rely on:
+# **Why.** Many guides still say that the lanes of a warp run in lockstep. Since compute capability 7.0, however, each
+# thread has its own program counter, and nothing guarantees that the lanes stay together (CUDA Programming Guide,
+# "Independent Thread Scheduling"). You can rely only on what this table lists:
 #
-# | who waits | with | what it orders |
+# | between | use | what it orders |
 # |---|---|---|
-# | lanes of a warp | `cuda.syncwarp()` | their accesses to memory before and after it |
-# | lanes of a warp | a shuffle or vote with a mask | the exchange of registers, not memory |
-# | threads of a block | `cuda.syncthreads()` | the block's accesses before and after it |
+# | lanes of a warp | `cuda.syncwarp()` | the warp's memory accesses before it and after it |
+# | lanes of a warp | a shuffle or vote with a mask | the exchange of registers, but no memory accesses |
+# | threads of a block | `cuda.syncthreads()` | the block's memory accesses before it and after it |
 # | all blocks | the end of the launch | everything |
-# | a block and another | `cuda.threadfence()`, then an atomic; there an atomic, then `cuda.threadfence()` | what one wrote before its fence, and what the other reads after its own |
+# | two blocks of one launch | the writer calls `cuda.threadfence()`, then an atomic; the reader an atomic, then `cuda.threadfence()` | the writes before the first fence and the reads after the second |
 #
-# `cuda.syncwarp()` before each round would mend the kernel. There is something better.
+# A `cuda.syncwarp()` before each round would repair the kernel. But there is a better way.
 
 # %% [markdown]
 # ## 2 · Shuffles: from register to register
 #
 # ![A sum by shuffles: every lane takes the value of the lane four, two and one places further up and adds it. After three steps lane 0 has the sum of eight. No memory is used.](drawings/shuffle.svg)
 #
-# A **shuffle** hands a register's value to another lane of the warp, without memory:
+# A **shuffle** passes the value of a register to another lane of the same warp, without using memory. Lane i
+# receives:
 #
 #     cuda.shfl_down_sync(mask, value, k)    the value of lane i + k
 #     cuda.shfl_up_sync(mask, value, k)      the value of lane i − k
 #     cuda.shfl_xor_sync(mask, value, k)     the value of lane i ^ k
 #
-# `mask` has a bit for each lane that takes part; `0xFFFFFFFF` is all of them. Every lane named must call it, or
-# the result is undefined: so never from inside an `if` that lanes of the mask skip. A whole warp may skip it. A
-# lane without a partner gets its own value back. `a[i] if … else 0` is a float64, which takes two shuffles:
-# write `float32(0)`.
+# A lane without such a partner gets its own value back. `mask` has one bit for each lane that takes part, so
+# `0xFFFFFFFF` means all of them. Every lane in the mask must make the call, or the result is undefined. So never call
+# a shuffle inside an `if` that some of these lanes skip. (A whole warp may skip it.)
 #
-# **Do.** Write `warp_sum(a, sums)`: `sums[w]` is the sum of the 32 elements from `32 · w` on, fewer at the end.
-# The launch has a thread for each element, in blocks of 256. **Budget:** no shared memory, 5 shuffles for each
-# warp, and no more sectors than `a` has. About 6 lines. Sizes include 100, 1,023 and 0.
+# **Do.** Write the kernel `warp_sum(a, sums)`, which sums every 32 elements. About 6 lines.
+#
+# - Input: `a`, a one-dimensional float32 array.
+# - Output: `sums`, float32. `sums[w]` is the sum of `a[32 * w]` to `a[32 * w + 31]`, or of those that exist.
+# - Launch: one thread for each element, in blocks of 256.
+# - **Budget:** no shared memory, 5 shuffles for each warp, and no more sectors than `a` has. Full marks need all
+#   three.
+# - Write `float32(0)` rather than `0`: `a[i] if … else 0` is a float64, and a float64 takes two shuffles.
+# - Sizes include 100, 1,023 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "warp_sum", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -260,36 +271,45 @@ in_memory = gpulab.profile(warp_sum_in_step[N // 256, 256], a, of_each_warp)
 in_memory.compare(gpulab.profile(warp_sum[N // 256, 256], a, of_each_warp))
 
 # %% [markdown]
-# **Why.** A value passed by shuffle crosses no memory, so there is nothing to order and nothing to conflict.
-# All 32 lanes add in all five rounds, 160 additions instead of 31; lanes that would wait do them for nothing.
-# With `shfl_down` only lane 0 ends with the sum. With `shfl_xor` and the same distances all 32 lanes end with
-# it, for the same price; you will want that soon. On compute capability 8.0 and later one instruction reduces
-# *integers* over a warp (`redux.sync`); for sums of floats the five shuffles stay.
+# **Why.** A value that is passed by a shuffle never goes through memory, so there is nothing to put in order and no
+# bank to conflict over. All 32 lanes add in each of the five rounds, which makes 5 · 32 = 160 additions instead of
+# 31. The extra ones cost nothing, because those lanes would only wait.
+#
+# With `shfl_down` only lane 0 ends with the sum. With `shfl_xor` and the same distances all 32 lanes end with it, for
+# the same price. On compute capability 8.0 and later a single instruction reduces *integers*
+# over a warp (`redux.sync`), but sums of floats still need five shuffles.
 
 # %% [markdown]
 # ## 3 · The whole array in one launch
 #
 # ![A whole array in one launch: each thread adds many elements, each warp its lanes by shuffles, each block its warps in shared memory, and one atomic addition per block joins the blocks.](drawings/whole_array.svg)
 #
-# A tree over all elements has as many threads as pairs, and each does next to nothing. Give each thread many
-# elements first: a **grid-stride loop** (lab 03) adds them in a register. Then the tree is small:
+# A tree over a whole array needs as many threads as there are pairs, and each of them does very little. So let each
+# thread first add many elements in a register, with a **grid-stride loop** (lab 03). After that only a small tree is
+# left:
 #
 #     threads over the array → lanes of a warp → warps of a block → blocks of the grid
 #
-# The blocks are the hard stage. A second launch can add their sums; or each block adds its own with an
-# **atomic**, `cuda.atomic.add(out, 0, value)`: reading, adding and writing as one step that nobody interrupts.
-# Atomics on one address are done one after another, so you want few.
+# The last stage is the hard one, because the blocks of a launch cannot wait for each other at a barrier. A second
+# launch can add their sums. Or each block can add its own sum with an **atomic**, `cuda.atomic.add(out, 0, value)`,
+# which reads, adds and writes in one step that cannot be interrupted. Atomics on the same address are done one after
+# another, so there should be few of them.
 #
-# **Predict.** On 8 blocks of 256 threads, how many atomics would it be if each *warp* added its own sum?
+# **Predict.** With 8 blocks of 256 threads, how many atomics are needed if each *warp* adds its own sum?
 
 # %%
 gpulab.predict("parallel.warp_atomics", ...)
 
 # %% [markdown]
-# **Do.** Write `total(a, out)`: `out[0]`, which is 0 before, becomes the sum of `a`: whole numbers, so that the
-# sum is the same in any order. The launch has 8 blocks of 256, whatever the size. **Budget:** each element
-# loaded once, an equal share by each block, 8 atomics, one barrier and no other way to wait. About 16 lines.
-# Sizes include 1, 65,539 and 0.
+# **Do.** Write the kernel `total(a, out)`, which adds up all of `a`. About 16 lines.
+#
+# - Input: `a`, a one-dimensional float32 array of small whole numbers, so that their sum is the same in any order.
+# - Output: `out`, a float32 array of one element. `out[0]` is 0 before the launch and the sum afterwards.
+# - Launch: 8 blocks of 256 threads, whatever the size.
+# - **Budget:** each element loaded once, an equal share by each block, 8 atomics, and one barrier. Warps may not wait
+#   for each other in any other way.
+# - Full marks need the right sum and every part of this budget, at every size.
+# - Sizes include 1, 65,539 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "total", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -319,8 +339,8 @@ def total(a, out):
 gpulab.check("parallel.total", total)
 
 # %% [markdown]
-# **See.** The whole ladder, with the shuffles and your `total` as its last two rungs. `shuffled` is `unrolled`
-# with both stages of its tree done by shuffles.
+# **See.** The whole ladder. Its last two rungs are `shuffled`, which is `unrolled` with both stages of its tree done
+# by shuffles, and your `total`.
 
 
 # %%
@@ -359,32 +379,41 @@ panels(
 )
 
 # %% [markdown]
-# Shuffles alone cost *more* warp instructions than the tree, because all eight warps run all five rounds. They
-# save barriers and shared memory. The big step is the last one: more elements per thread, fewer trees.
+# Shuffles alone cost *more* warp instructions than the tree, because all eight warps run all five rounds. In return
+# they save barriers and shared memory. The largest gain is the last one: if each thread adds more elements, there are
+# fewer trees.
 #
 # ![A block of eight warps: each warp adds its 32 lanes by shuffles, lane 0 of each stores the sum in shared memory, and after one barrier the first warp adds the eight.](drawings/two_stages.svg)
 #
-# **Why.** How many threads and blocks should it be? The cell below tries your `total` under several launches.
-# More blocks mean more trees and atomics; fewer mean fewer warps to hide latency with, and SMs with nothing to
-# do. Threads, blocks, registers and shared memory act on each other and on the limits of the GPU, and finding the
-# best setting is a search: no formula does it. A good start for a large array: as many blocks as the GPU holds at
-# once, and a loop for the rest.
+# **Why.** How many threads and blocks are best? The cell below tries your `total` with several launches. More blocks
+# mean more trees and more atomics. Fewer blocks mean fewer warps to hide latency, and SMs without work. Threads,
+# blocks, registers and shared memory all affect one another and all run into limits of the GPU. No formula gives the
+# best setting, so people search for it. A good start for a large array is as many blocks as the GPU holds at once,
+# and a loop for the rest.
 
 # %%
 gpulab.need(total)
+per_32_elements = {}
 print("blocks × threads   warp instructions per 32 elements   atomics")
 for blocks in (2, 8, 32, 128, 256):
     report = gpulab.profile(total[blocks, 256], a, all_of_a)
+    per_32_elements[f"{blocks} blocks"] = 32 * report["instructions"] / N
     print(f"{blocks:6} × 256{32 * report['instructions'] / N:33.1f}{report['global_atomics']:10}")
 held = hardware.occupancy(a100, 256, report["registers"])
 print(f"an A100 holds {int(a100.sms) * held.active_blocks} such blocks at once")
+bars(
+    per_32_elements,
+    "warp instructions per 32 elements",
+    caption="Each block builds a tree, so more blocks cost more instructions for the same sum.",
+)
 
 # %% [markdown]
 # ## Detective · The last block
 #
-# Atomics on floats come in any order, and with the order the last digits change. A colleague wants one launch,
-# no float atomics, and the same digits every time. Each block writes its sum to `partial` and then draws a
-# **ticket** from an integer counter. Who draws the last ticket knows that all others are done, and adds up.
+# Atomic additions of floats arrive in any order, and the last digits of the sum depend on this order. A colleague
+# wants one launch, no float atomics, and the same digits every time. Each block writes its sum to `partial` and then
+# draws a **ticket** from an integer counter. The block that draws the last ticket knows that all others are done, so
+# it adds up `partial`.
 
 
 # %%
@@ -419,10 +448,12 @@ print(by_last.copy_to_host()[0], "and in float64:", numbers.sum(dtype=np.float64
 # %% [markdown]
 # The sum is right. It has been right in every test for a year.
 #
-# **Do.** See what `gpulab.sanitize` says. Tickets are drawn with an atomic, so nobody can draw the last one too
-# early. What is it that can be late all the same? The usual cure that is named would change the design; there is
-# one of two lines, in the table of the first detective. Try the writer's line alone, too. Mend the kernel and
-# sanitize again.
+# **Do.** Run `gpulab.sanitize` and read what it found. Tickets are drawn with an atomic, so no block can draw the
+# last one too early. What can be late all the same?
+#
+# The remedy that the message suggests would change the design. There is another one, with only two lines, in the
+# table of the first detective. Try the writer's line alone as well. Then repair the kernel and run `gpulab.sanitize`
+# again.
 
 # %%
 gpulab.sanitize(
@@ -439,38 +470,38 @@ gpulab.sanitize(
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: which two accesses does nothing order, although every block draws its ticket
-# after it has written? What do your lines promise, and why did a year of tests not show the fault? Cite
-# what your own two runs of `gpulab.sanitize` said. A person reads this: 1 point for the cause, 1 point for
-# what your runs said.
+# In three to five sentences: which two accesses are not in any order, although every block draws its ticket after it
+# has written? What do your two lines guarantee, and why did a year of tests not show the fault? Cite what your own
+# two runs of `gpulab.sanitize` said. A person reads this: 1 point for the cause, 1 point for what your runs said.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "last-block-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** A block writes `partial[block]`, and the last block reads it. The ticket counts blocks; it does
-# not carry their writes along: another SM may see the new count before it sees the new partial sum.
-# `cuda.threadfence()` between the write and the atomic makes the write visible to all blocks before the ticket
-# is; a second one behind the last ticket keeps the reads from being older than it. My first run named one race,
-# the write by thread 0 of block 0 and the read by thread 0 of the last block; with both fences nothing was found.
-# Tests show it only if a write is slower than an atomic after it, which is rare, and never in a simulator that
-# writes at once.
+# **2 points:** A block writes `partial[block]`, and the last block reads it. The ticket counts blocks, but it says
+# nothing about their writes: another SM may see the new count before it sees the new partial sum.
+# `cuda.threadfence()` between the write and the atomic makes the write visible to all blocks before the ticket is
+# drawn. A second fence after the last ticket keeps the reads from returning older values. My first run named one
+# race, between the write by thread 0 of block 0 and the read by thread 0 of the last block. With both fences nothing
+# was found. Tests show the fault only if a write is slower than an atomic after it. That is rare, and it never
+# happens in a simulator that writes at once.
 #
-# **1 point** (cause without an own run): Memory writes may become visible out of order, so a fence is needed
-# before the atomic and one behind it.
+# **1 point** (cause without an own run): Memory writes may become visible out of order, so one fence is needed before
+# the atomic and one after it.
 #
 # **0 points:** The blocks run in the wrong order. Or: the atomic on `tickets` is not atomic enough.
 
 # %% [markdown]
 # ## 4 · Several sums at once
 #
-# A GPU hides waiting with other warps. A second source is the thread itself: instructions that do not need each
-# other's results can be under way together. That is **instruction-level parallelism** (ILP). A sum in one
-# variable has none in its additions: each waits for the one before, about four cycles (measured on Volta, Jia et
-# al. 2018). Four variables make four chains. The compiler may load early by itself; the order of additions it
-# leaves alone, because that would change the result.
+# While one warp waits, a GPU runs others. A thread can also hide waiting by itself, because instructions that do not
+# need each other's results can be under way at the same time. This is called **instruction-level parallelism** (ILP).
+# A sum in one variable has none in its additions: each must wait for the one before it, which takes about four cycles
+# (measured on Volta, Jia et al. 2018). With four variables there are four chains of additions, and they can overlap.
+# The compiler may move loads forward by itself, but it does not change the order of the additions, because that would
+# change the result.
 #
 # ![A thread that loads one element waits after each load. A thread with four loads has four under way at a time, so fewer warps keep the memory busy.](drawings/in_flight.svg)
 #
-# How many bytes must be under way? By **Little's law**: bandwidth × latency. One 4-byte load of a warp is 128
-# bytes.
+# How many bytes must be under way to keep memory busy? **Little's law** gives the answer: bandwidth × latency. A
+# 4-byte load by all lanes of a warp has 128 bytes under way.
 #
 # **Predict.** An A100 moves 2,039 GB/s into 108 SMs at 1.41 GHz, and a load from DRAM takes 552 cycles. How many
 # warps must each SM hold if every lane has one 4-byte load under way?
@@ -515,8 +546,8 @@ for kernel, chains in ((one_chain, 1), (four_chains, 4)):
     )
 
 # %% [markdown]
-# **See.** Warps that each SM needs to keep its DRAM busy, against the loads that a lane has under way (modelled:
-# Little's law with figures from data sheets and measured latencies).
+# **See.** How many warps each SM needs to keep its DRAM busy, against the number of loads that each lane has under
+# way. This is modelled: Little's law with bandwidths from data sheets and measured latencies.
 
 # %% jupyter={"source_hidden": true}
 loads = range(1, 9)
@@ -531,14 +562,15 @@ lines(
 )
 
 # %% [markdown]
-# **Why.** With one load per lane even a full A100 barely suffices, and an H100 does not. With four, a quarter of
-# the warps do, and each may use four times the registers. So high occupancy is one way to have enough under
-# way, and ILP is the other.
+# **Why.** An SM's share of the bandwidth is 2,039 / 1.41 / 108 = 13.4 bytes per cycle. Over 552 cycles that is 7,390
+# bytes, or 7,390 / 128 = 57.7 warps with one load per lane. An A100 can hold 64 warps per SM, so this is barely
+# enough, and on an H100 it is not. With four loads per lane a quarter of the warps suffices, and each may use four
+# times as many registers. So there are two ways to have enough under way: high occupancy, and ILP.
 #
-# Last comes the **instruction mix**: which pipelines a kernel keeps busy. Beside the ordinary lanes an SM has 16
-# lanes for **special functions** (2ˣ, log₂, sine, reciprocal, 1/√x), a quarter of the float32 lanes of an A100
-# (CUDA C++ Best Practices Guide, "Throughput of Native Arithmetic Instructions"). Other special instructions do much at once: FMA, shuffles,
-# votes, `popc`, and in lab 06 tensor cores.
+# A third question is the **instruction mix**, that is, which pipelines a kernel keeps busy. Besides its ordinary
+# lanes an SM has 16 lanes for **special functions** (2ˣ, log₂, sine, reciprocal, 1/√x). That is a quarter of the
+# float32 lanes of an A100 (CUDA C++ Best Practices Guide, "Throughput of Native Arithmetic Instructions"). Other
+# special instructions do much work at once: FMA, shuffles, votes, `popc`, and the tensor cores of lab 06.
 
 
 # %%
@@ -560,22 +592,25 @@ shares(
 )
 
 # %% [markdown]
-# Most of a sum's instructions are arithmetic, yet only one of them per element is the addition. The others work
-# out indices and tests. That is what unrolling saves.
+# Most instructions of a sum are arithmetic, but only one of them per element is the addition. The others compute
+# indices and tests. Unrolling saves these.
 
 # %% [markdown]
 # ## 5 · The order of a sum
 #
-# A floating-point addition rounds, so it is **not** associative: another order gives other last digits. A tree
-# is another order. Is it worse?
+# A floating-point addition rounds its result, so it is **not** associative: a different order gives different last
+# digits. A tree adds in a different order from a loop. Is its sum less exact?
 #
 # ![Four float32 numbers, 2²⁴, 1, 1 and 1, added in two orders. One after the other, every 1 is lost; as a tree two of them are added to each other first, and the sum is larger by 2.](drawings/orders.svg)
 #
-# Let u be half the distance from 1 to the next number, 2⁻²⁴ in float32. Adding n positive numbers one after
-# another errs by at most about n·u; a tree (**pairwise summation**) by log₂ n · u; **Kahan's** compensated sum by
-# 2u, whatever n is (N. Higham, 1993).
+# Let u be half the distance from 1 to the next number, which is 2⁻²⁴ in float32. The relative error of adding n
+# positive numbers is at most about (N. Higham, 1993):
 #
-# **Predict.** A float32 variable starts at 0, and 1.0 is added to it 20 million times. Where does it end?
+# - n·u if they are added one after another;
+# - log₂ n · u in a tree (**pairwise summation**);
+# - 2u with **Kahan's** compensated sum, whatever n is.
+#
+# **Predict.** A float32 variable starts at 0, and 1.0 is added to it 20 million times. What is its value at the end?
 
 # %%
 gpulab.predict("parallel.ones", ...)
@@ -618,15 +653,21 @@ lines(
 )
 
 # %% [markdown]
-# The largest relative error of 48 sums. The tree that makes a sum parallel also makes it more exact.
+# The figure shows the largest relative error of 48 sums. The tree, which makes a sum parallel, also makes it more
+# exact.
 #
-# Where a thread must add many numbers alone, it can carry along what rounding loses. With `s` the sum and `y`
-# the next number: `t = s + y` is rounded; what arrived is `t - s`; so `(t - s) - y` is how much *too much*
-# arrived. The next number is corrected by it.
+# Where one thread must add many numbers alone, it can keep track of what rounding loses. Let `s` be the sum and `y`
+# the next number. The new sum `t = s + y` is rounded. The amount that has really been added is `t - s`. So `(t - s) -
+# y` is the amount by which *too much* was added, and the thread subtracts it from the next number.
 #
-# **Do.** Write `kahan(a, sums)`: `sums[c]` is the sum of column `c`. The numbers are float64, and no GPU has a
-# wider type to hide in. A thread adds a column; blocks have 64. **Budget:** right to 3.4 · 10⁻¹⁶, each number
-# loaded once, at most 4.4 operations for it. About 9 lines. Sizes include 1,000 × 65 and no rows.
+# **Do.** Write the kernel `kahan(a, sums)`, which sums each column. About 9 lines.
+#
+# - Input: `a`, a float64 matrix. No GPU has a wider type, so you cannot avoid the problem by using one.
+# - Output: `sums`, float64. `sums[c]` is the sum of column c, and 0 if there are no rows.
+# - Launch: one thread for each column, in blocks of 64.
+# - **Budget:** a relative error of at most 3.4 · 10⁻¹⁶, each number loaded once, and at most 4.4 floating-point
+#   operations for each. Full marks need all three.
+# - Sizes include 1,000 × 65, and a matrix without rows.
 
 
 # %% nbgrader={"grade": false, "grade_id": "kahan", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -650,8 +691,8 @@ def kahan(a, sums):
 gpulab.check("parallel.kahan", kahan)
 
 # %% [markdown]
-# **See.** What the order does to a run: your `total` in several orders of blocks. Each number comes with its
-# negative, so the exact sum is 0.
+# **See.** How much the order changes a result. The next cell runs your `total` with its blocks in several orders.
+# Each number occurs together with its negative, so the exact sum is 0.
 
 # %%
 gpulab.need(total)
@@ -659,25 +700,35 @@ pairs = np.random.default_rng(2).permutation(np.concatenate([numbers[: N // 2], 
 gpulab.sanitize(total[8, 256], cuda.to_device(pairs), cuda.to_device(np.zeros(1, np.float32)))
 
 # %% [markdown]
-# **Why.** Nothing is wrong with it, and still two runs may differ in the last digit: eight atomics arrive in any
-# order. If results must repeat bit for bit, fix the order: a second launch, or the mended last block. A compiler
-# that may reorder additions ("fast math") gives up Kahan's sum as well, because in exact arithmetic `lost` is
-# always 0.
+# **Why.** Your kernel has no error, and still two runs may differ in the last digit, because the eight atomics arrive
+# in any order. If results must repeat bit for bit, fix the order, with a second launch or with the repaired last
+# block.
+#
+# A compiler that may reorder additions ("fast math") also removes Kahan's correction, because in exact arithmetic
+# `lost` is always 0.
 
 # %% [markdown]
 # ## 6 · Scans
 #
-# A **scan** gives every element the sum of all up to it: 3 1 4 → 3 4 8. It is **inclusive**; an **exclusive**
-# scan leaves the element itself out: 0 3 4. Scans place things: where does my output start, if those before me
-# write so many?
+# Suppose many threads write results of different lengths into one array. Each thread must know where its part begins,
+# which is the total length of all parts before it. A **scan** computes such sums for all elements at once.
+#
+# An **inclusive** scan gives each element the sum of all elements up to and including itself: 3 1 4 → 3 4 8. An
+# **exclusive** scan leaves out the element itself: 3 1 4 → 0 3 4.
 #
 # ![An inclusive scan of eight numbers by doubling: in each step every place adds what stands one, two and four places to its left.](drawings/scan.svg)
 #
-# Hillis and Steele (1986): in round k each thread adds the value 2ᵏ places to its left. log₂ n rounds, about n
-# log₂ n additions. Blelloch (1990): a tree up, then the same tree down, in about 2n additions and twice the
-# rounds. The first takes fewer **steps**, the second less **work**.
+# There are two well-known ways to compute a scan in parallel:
 #
-# **Predict.** How many additions does the scan of Hillis and Steele do over 256 elements?
+# - **Hillis and Steele** (1986): in round k each thread adds the value 2ᵏ places to its left. This takes log₂ n
+#   rounds and about n log₂ n additions.
+# - **Blelloch** (1990): a tree upwards, then the same tree downwards. This takes about 2n additions, but twice as
+#   many rounds.
+#
+# The first takes fewer **steps**, and the second does less **work**.
+#
+# **Predict.** How many additions does the scan of Hillis and Steele do for 256 elements? In round k, the first 2ᵏ
+# threads have nothing to add.
 
 # %%
 gpulab.predict("parallel.hillis_steele", ...)
@@ -735,14 +786,15 @@ for report in scans.values():
     )
 
 # %% [markdown]
-# **See.** One of Blelloch's reads: lanes a power of two apart, so most of them share a few banks.
+# **See.** One of the reads in Blelloch's scan. The lanes read words that are a power of two apart, so most of them
+# share a few banks.
 
 # %%
 gpulab.show(scans[blelloch], view="banks")
 
 # %% [markdown]
-# **Try it.** In each round of the way up the lanes are twice as far apart as in the round before. Drag the second
-# stride through 4, 8, 16 and 32. What would a padding of one word do?
+# **Try it.** In each round of the upward tree, the lanes read words twice as far apart as in the round before. Drag
+# the second stride through 4, 8, 16 and 32. What would a padding of one word change?
 
 # %%
 from gpulab.plot.moving import Pattern, WarpAccess
@@ -750,12 +802,17 @@ from gpulab.plot.moving import Pattern, WarpAccess
 WarpAccess([Pattern(stride=2, title="first round"), Pattern(stride=4, title="second round")], banks=True)
 
 # %% [markdown]
-# A warp has no use for "less work" if the lanes that save it stand idle beside those that do not. So inside a
-# warp Hillis and Steele win, with `shfl_up` and without memory. Between the warps a handful of totals is left.
+# Less work does not help a warp if the lanes that save it are idle while the others go on. So within a warp Hillis
+# and Steele win, with `shfl_up` and without memory. Across the eight warps of a block only eight totals are left to
+# add.
 #
-# **Do.** Write `scan(a, out)`: an inclusive scan *of each block's 256 elements*, int32. The launch has a thread
-# for each element. **Budget:** each element loaded once, one barrier, 40 wavefronts of shared memory per block.
-# About 17 lines. Sizes include 1, 257, 1,000 and 0.
+# **Do.** Write the kernel `scan(a, out)`, an inclusive scan *of each block's 256 elements*. About 17 lines.
+#
+# - Input and output: one-dimensional int32 arrays of the same size. Each block starts again at 0.
+# - Launch: one thread for each element, in blocks of 256.
+# - **Budget:** each element loaded once, one barrier, and 40 wavefronts of shared memory per block. Full marks need
+#   all three.
+# - Sizes include 1, 257, 1,000 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "scan", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -784,33 +841,63 @@ def scan(a, out):
 gpulab.check("parallel.scan", scan)
 
 # %% [markdown]
-# **Why.** One barrier, because the warps hand over once. A longer array takes three launches: scan the blocks,
-# scan the blocks' totals, add to each block what stands before it. That reads and writes everything twice;
-# the open task at the end does it in one pass.
+# **See.** Your scan beside the other two, for the same blocks of 256.
+
+# %%
+gpulab.need(scan)
+whole_numbers, scanned_numbers = (
+    cuda.to_device(np.floor(9 * numbers[:4096]).astype(np.int32)),
+    cuda.device_array(4096, np.int32),
+)
+reports = {
+    r.name: r for r in (*scans.values(), gpulab.profile(scan[16, 256], whole_numbers, scanned_numbers))
+}
+panels(
+    {
+        "barriers per warp": {name: r["barriers_per_warp"] for name, r in reports.items()},
+        "shared wavefronts per block": {name: r["shared_wavefronts"] / 16 for name, r in reports.items()},
+    },
+    "With shuffles inside the warps, a scan needs one barrier, and shared memory only for eight totals.",
+)
+
+# %% [markdown]
+# **Why.** One barrier is enough, because the warps pass on their totals only once. An array longer than a block takes
+# three launches: scan each block, scan the blocks' totals, and add to each block the sum of all blocks before it.
+# That reads and writes everything twice. The open task at the end does it in one pass.
 
 # %% [markdown]
 # ## 7 · Compaction
 #
-# **Compaction** keeps some elements, side by side and in their order. It is the heart of filters, of sampling,
-# of dropping masked tokens. Each kept element needs its place: how many are kept before it. That is an exclusive
-# scan of zeros and ones.
+# **Compaction** keeps some elements, side by side and in their order. Filters, sampling, and the removal of masked
+# tokens all need it. The place of each kept element is the number of elements that are kept before it. That is an
+# exclusive scan of zeros and ones.
 #
-# For zeros and ones a warp has something faster. `cuda.ballot_sync(mask, condition)` gives every lane a number
-# whose bit i says what lane i answered. `cuda.popc(x)` counts the ones in x, and `cuda.lanemask_lt()` has the bits
-# of the lanes below one's own. For a whole block, `cuda.syncthreads_count(1 if condition else 0)` counts the ones
-# and is a barrier, too.
+# For zeros and ones a warp has something faster than a general scan:
 #
-# **Predict.** Lanes 1, 2 and 4 answer yes. What is the place of lane 4's element in its warp, counted from 0?
+# - `cuda.ballot_sync(mask, condition)` gives every lane the same number, in which bit i is 1 if lane i's condition is
+#   true.
+# - `cuda.popc(x)` counts the ones in x.
+# - `cuda.lanemask_lt()` is a number with a 1 for each lane below the calling lane.
+# - `cuda.syncthreads_count(1 if condition else 0)` counts the ones of a whole block, and it is a barrier as well.
+#
+# **Predict.** The condition is true in lanes 1, 2 and 4. What is the place of lane 4's element among those of its
+# warp, counted from 0?
 
 # %%
 gpulab.predict("parallel.rank", ...)
 
 # %% [markdown]
-# **Do.** Write the host function `compact(a, out, count)`: the elements above 0, in order, at the start of `out`,
-# and their number in `count[0]`; both hold zeros before. Device arrays; at most 65,536 elements, so at most 256
-# blocks of 256, and one launch of your `scan` can take their counts. Temporary arrays: `cuda.device_array(blocks,
-# np.int32)`. **Budget:** 8.8 bytes loaded and 2.3 stored for each element, where half are kept; no block loads more
-# than 512 elements twice. About 28 lines with two kernels. Sizes include 1, 33, 65,535 and 0.
+# **Do.** Write the host function `compact(a, out, count)`, which copies the elements of `a` that are greater than 0,
+# in their order, to the start of `out`. About 28 lines, with two kernels.
+#
+# - Input: `a`, a one-dimensional float32 device array of at most 65,536 elements. That is at most 256 blocks of 256,
+#   so one block of your `scan` can take all their counts.
+# - Output: `out`, float32, as long as `a`, and `count`, one int32. `count[0]` becomes the number of kept elements.
+#   Both contain zeros before the call, and the rest of `out` keeps them.
+# - For temporary arrays use `cuda.device_array(blocks, np.int32)`.
+# - **Budget:** 8.8 bytes loaded and 2.3 bytes stored per element if half are kept. No block may load more than 512
+#   elements twice.
+# - Full marks need the right result and every part of this budget. Sizes include 1, 33, 65,535 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "compact", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -861,33 +948,36 @@ def compact(a, out, count):
 gpulab.check("parallel.compact", compact)
 
 # %% [markdown]
-# **See.** Who writes what, for 1,000 elements: the colour is the block, and the hatched rest keeps its zeros.
+# **See.** Which thread writes which element, for 1,000 elements. The colour is the block, and the hatched rest keeps
+# its zeros.
 
 # %%
 gpulab.need(compact)
 gpulab.show("parallel.compact", compact, view="threads")
 
 # %% [markdown]
-# **Why.** Reading `a` twice is cheaper than writing a flag and a place for each element and reading both again.
-# If the order of what is kept does not matter, each warp can draw its places from a counter with one atomic:
-# one launch, `a` read once, another order in every run.
+# **Why.** Reading `a` twice is cheaper than writing a flag and a place for each element and then reading both again.
+# If the order of the kept elements does not matter, each warp can reserve its places from a counter with one atomic.
+# Then one launch reads `a` once, but the order differs in every run.
 
 # %% [markdown]
 # ## 8 · Histograms
 #
-# A **histogram** counts values in bins. Threads that meet in a bin need atomics. With all counts in global
-# memory every element is an atomic there, and real data make it worse: most values fall into few bins, and
-# lanes of a warp that update one address are served one after another, an **atomic conflict** for each lane
-# beyond the first.
+# A **histogram** counts how many values fall into each bin. Several threads may add to the same bin, so they need
+# atomics. If all counts are in global memory, every element costs a global atomic. Real data make this worse, because
+# most values fall into few bins. When lanes of a warp update the same address, they are served one after another, and
+# each lane beyond the first is an **atomic conflict**.
 #
 # ![Left, all threads count in one histogram in global memory, and they queue at popular bins. Right, each block counts in a histogram of its own in shared memory and adds it to the global one at the end.](drawings/histogram.svg)
 #
-# **Privatisation**: give each block bins of its own in shared memory and add them to the result once. The same
-# idea a second time: give each *lane* a copy. Then no two lanes of a warp ever meet. An atomic on two axes takes a
-# tuple: `cuda.atomic.add(s, (b, lane), 1)`. In the end a warp adds the copies of one bin, each lane its own, and
-# again no two lanes meet in a bank.
+# **Privatisation** means that each block counts in bins of its own, in shared memory, and adds them to the result
+# once. The same idea works a second time: give each *lane* its own copy of the bins. Then two lanes of a warp never
+# meet at an address. An atomic on an array with two axes takes a tuple, `cuda.atomic.add(s, (b, lane), 1)`. At the
+# end a warp adds up the 32 copies of a bin. Each lane reads the copy with its own number, so no two lanes meet in a
+# bank either.
 #
-# **Predict.** 64 bins of 4 bytes with a copy for each of 32 lanes: how many bytes of shared memory?
+# **Predict.** There are 64 bins of 4 bytes, with a copy for each of 32 lanes. How many bytes of shared memory is
+# that?
 
 # %%
 gpulab.predict("parallel.copies", ...)
@@ -907,10 +997,15 @@ print(f"{plain['global_atomics']:,} global atomics, {plain['atomic_conflicts']:,
 print("the fullest bins:", counts.copy_to_host()[:8])
 
 # %% [markdown]
-# **Do.** Write `histogram(values, counts)`: `counts`, 64 zeros before, gets how often each of 0 … 63 occurs in
-# `values`, int32. The launch has 8 blocks of 256. **Budget:** each value loaded once, an equal share by each block,
-# 64 × 8 global atomics, no atomic conflict, no bank conflict, a warp's 32 values at once. About 18 lines. Sizes
-# include 1, 5,001 and 0.
+# **Do.** Write the kernel `histogram(values, counts)`, which counts how often each of the numbers 0 to 63 occurs.
+# About 18 lines.
+#
+# - Input: `values`, a one-dimensional int32 array of numbers from 0 to 63.
+# - Output: `counts`, 64 int32 numbers, which are 0 before the launch.
+# - Launch: 8 blocks of 256 threads, whatever the size.
+# - **Budget:** each value loaded once, an equal share by each block, 64 × 8 global atomics, no atomic conflict and no
+#   bank conflict. A warp must count its 32 values together, not in turns.
+# - Full marks need the right counts and every part of this budget, at every size. Sizes include 1, 5,001 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "histogram", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -939,7 +1034,7 @@ def histogram(values, counts):
 gpulab.check("parallel.histogram", histogram)
 
 # %% [markdown]
-# **See.** Atomics and conflicts, before and after.
+# **See.** Atomics and conflicts of the plain histogram and of yours.
 
 # %% jupyter={"source_hidden": true}
 gpulab.need(histogram)
@@ -955,22 +1050,23 @@ panels(
 )
 
 # %% [markdown]
-# **Why.** An atomic still costs more than an addition, but it is local and nobody waits. Eight warps of the block
-# share each lane's copy, so they still need atomics. Copies cost room: with 4,096 bins they do not fit, and
-# one copy per block, or per warp, has to do. If the bins do not fit at all, sort first.
+# **Why.** An atomic still costs more than a plain addition, but these are local to the SM, and no lane waits for
+# another. Atomics are still needed, because the eight warps of a block share each lane's copy. Copies take space:
+# with 4,096 bins they do not fit, and you must use one copy per block or per warp. If even one copy does not fit,
+# sort the values first.
 
 # %% [markdown]
 # ## 9 · Softmax
 #
-# Softmax turns a row of logits x into shares: exp(xᵢ) / Σ exp(xⱼ). exp grows fast: in float32 it overflows soon,
-# and infinity over infinity is NaN. Subtracting the row's maximum m first changes nothing in exact arithmetic
-# and makes every exponent at most 0:
+# Softmax turns a row of logits x into shares that add up to 1: exp(xᵢ) / Σ exp(xⱼ). The exponential grows so fast
+# that it soon overflows in float32, and infinity divided by infinity is NaN. So subtract the row's maximum m first.
+# In exact arithmetic this changes nothing, and every exponent becomes at most 0:
 #
 # > softmaxᵢ = exp(xᵢ − m) / Σ exp(xⱼ − m)
 #
-# So the obvious kernel passes over the row three times: maximum, sum, result.
+# The obvious kernel therefore passes over the row three times: for the maximum, for the sum, and for the result.
 #
-# **Predict.** From which logit on is exp(x) too large for float32?
+# **Predict.** What is the smallest logit for which exp(x) is too large for float32?
 
 # %%
 gpulab.predict("parallel.overflow", ...)
@@ -1023,16 +1119,17 @@ print(
 # %% [markdown]
 # ![Online softmax reads the logits once. It keeps the largest one so far, m, and the sum s of exp(x − m); when a larger one comes, s is scaled down by exp(old m − new m).](drawings/online_softmax.svg)
 #
-# **Maximum and sum in one pass.** Keep m, the largest logit *so far*, and s, the sum of exp(x − m) so far. When a
-# larger logit m′ comes, s was measured against the wrong m; multiply it by exp(m − m′). In the same way two parts
-# of a row merge:
+# **Maximum and sum in one pass.** Keep two numbers: m, the largest logit *so far*, and s, the sum of exp(x − m) so
+# far. When a larger logit m′ appears, every term of s was computed with the old maximum. Multiplying s by exp(m − m′)
+# corrects all of them at once. Two parts of a row merge in the same way:
 #
 # > m = max(m₁, m₂), s = s₁ · exp(m₁ − m) + s₂ · exp(m₂ − m)
 #
-# This **merge** is associative. So all of this lab's trees work on pairs (m, s), and parts of a row may lie on
-# different lanes, blocks or GPUs. It is called **online softmax** (Milakov and Gimelshein, 2018), and
-# FlashAttention is built on it (lab 12). A part with no elements is (−∞, 0); take care that it does not merge to
-# NaN.
+# This **merge** is associative. So all trees of this lab also work on pairs (m, s), and the parts of a row may be on
+# different lanes, blocks or GPUs. The method is called **online softmax** (Milakov and Gimelshein, 2018), and
+# FlashAttention is built on it (lab 12).
+#
+# An empty part is (−∞, 0). Merging two empty parts must not give NaN, although −∞ − (−∞) is NaN.
 #
 # **Predict.** Merge (m = 3, s = 2) with (m = 5, s = 1). What is s?
 
@@ -1040,11 +1137,16 @@ print(
 gpulab.predict("parallel.merge", ...)
 
 # %% [markdown]
-# **Do.** Write `logsumexp(x, out)`: `out[row] = m + log(s)`, the logarithm of Σ exp(x). A warp for each row, in
-# blocks of 256; rows of any length. Logits lie between −1,000 and 1,000, and some are −∞ (masked); a row of
-# nothing but −∞ has −∞. **Budget:** each logit loaded once; the operations of one exponential in float32 for each
-# (13 with the step around it) and of 320 for merging 32 lanes, plus 20 %; at the last size at most 72
-# instructions of a thread for each logit. In float64 an exponential costs three times as much. About 22 lines. Sizes include 3 × 1, 10 × 33 and no rows.
+# **Do.** Write the kernel `logsumexp(x, out)`, which computes the logarithm of Σ exp(x) for each row. About 22 lines.
+#
+# - Input: `x`, a float32 matrix. Logits are between −1,000 and 1,000, and some are −∞ (masked). Rows have any length.
+# - Output: `out`, float32, one number for each row: `m + log(s)`. If every logit of a row is −∞, so is the result.
+# - Launch: one warp for each row, in blocks of 256 threads.
+# - **Budget:** each logit loaded once. One float32 exponential for each logit (13 operations with the step around it)
+#   and 320 for each row, because the lanes merge in 5 rounds and 5 · 32 · 2 = 320; 20 % more is allowed. At the last
+#   size, at most 72 thread instructions for each logit.
+# - Keep all numbers in float32, because an exponential in float64 costs three times as much.
+# - Full marks need the right result and every part of this budget. Sizes include 3 × 1, 10 × 33 and no rows.
 
 
 # %% nbgrader={"grade": false, "grade_id": "logsumexp", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1079,16 +1181,21 @@ def logsumexp(x, out):
 gpulab.check("parallel.logsumexp", logsumexp)
 
 # %% [markdown]
-# With it a softmax takes two passes: `exp(x - logsumexp)` needs one more look at x. That is the best for rows of
-# any length. A short row can stay where it is: 256 logits are 8 for each lane of a warp, and 8 numbers fit into
-# registers (lab 04: `cuda.local.array(8, float32)` stays there if all its indices are known at compile time). Then
-# one pass is left.
+# With `logsumexp` a softmax takes two passes, because `exp(x - logsumexp)` reads x once more. For rows of any length
+# that is the best you can do. A short row, however, can stay in registers: 256 logits are 8 for each lane of a warp.
+# (An array from `cuda.local.array(8, float32)` stays in registers if all its indices are known at compile time, as
+# lab 04 showed.) Then one pass is enough.
 #
 # ![How often softmax reads its logits. Three passes: one for the maximum, one for the sum, one to divide. With the online sum two: maximum and sum together, then the division.](drawings/passes.svg)
 #
-# **Do.** Write `row_softmax(x, out)` for rows of at most 256 columns. A warp for each row, in blocks of 256.
-# **Budget:** each logit loaded once, no barrier, no local memory, and in all no more sectors than the two arrays
-# have. About 20 lines. Sizes include 1 × 1, 9 × 33 and 10 × 5.
+# **Do.** Write the kernel `row_softmax(x, out)`. About 20 lines.
+#
+# - Input: `x`, a float32 matrix with at most 256 columns and logits between −1,000 and 1,000.
+# - Output: `out`, float32, of the same shape: the softmax of each row.
+# - Launch: one warp for each row, in blocks of 256 threads.
+# - **Budget:** each logit loaded once, no barrier, no local memory, and in all no more sectors than the two arrays
+#   have. Full marks need all four.
+# - Sizes include 1 × 1, 9 × 33 and 10 × 5.
 
 
 # %% nbgrader={"grade": false, "grade_id": "row_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1145,11 +1252,12 @@ softmaxes = {"three passes": three_passes, "two passes": two_passes, "one pass":
 three_passes.compare(one_pass)
 
 # %% [markdown]
-# **Why.** The barriers are gone because all who share a row are lanes of one warp. The logit stays in a register
-# between its three uses. The price is registers, and a limit on the row. For longer rows a block takes a row and
-# keeps it in shared memory; its warps hand over twice, for the maximum and for the sum.
+# **Why.** The barriers are gone because all threads that share a row are lanes of one warp. Each logit stays in a
+# register between its three uses. The price is registers, and a limit on the length of a row. For longer rows a block
+# takes one row and keeps it in shared memory. Its warps then exchange values twice, once for the maximum and once for
+# the sum.
 #
-# The exponentials are next. Special functions have 16 lanes in an SM:
+# After memory, the exponentials may be the next limit. An SM has 16 lanes for special functions:
 
 # %%
 exponentials = 16 * int(a100.sms) * float(a100.boost_clock)  # per second; Best Practices Guide: 16 lanes
@@ -1159,35 +1267,43 @@ print(
 )
 
 # %% [markdown]
-# A softmax on its own waits for memory. One that is fused into attention, whose logits never reach memory, may
-# well wait for its exponentials.
+# A separate softmax kernel is limited by memory. A softmax that is fused into attention never writes its logits to
+# memory, so it may well be limited by its exponentials.
 
 # %% [markdown]
 # ## 10 · Norms, and fusing with the neighbours
 #
-# **Layer norm** gives each row mean 0 and variance 1 and multiplies by a weight for each column: (x − mean) /
-# √(variance + ε) · weight. **RMS norm** leaves out the mean: x / √(mean of x² + ε) · weight, one sum instead of
-# two. In a transformer the input of a norm is itself a sum, x + residual, that is needed again later.
+# **Layer norm** gives each row mean 0 and variance 1, and then multiplies each column by a weight: (x − mean) /
+# √(variance + ε) · weight. **RMS norm** leaves out the mean: x / √(mean of x² + ε) · weight. It needs one sum instead
+# of two. In a transformer the input of a norm is itself a sum, x + residual, which is needed again later.
 #
 # ![Apart, an addition writes its result to DRAM and a norm reads it again. Fused, the sum stays in registers: one load and one store of everything in between are saved.](drawings/fused.svg)
 #
-# **Fusing** means doing in one kernel what several would do, so that what lies between them never goes to memory.
+# **Fusing** means that one kernel does the work of several, so that the results between them never go to memory.
 #
-# Beware of "variance = mean of x² − mean²" in float32. Numbers near 1,000 have squares near 10⁶, where float32 goes
-# in steps of 1/16: a variance of 1 drowns. This is **cancellation**. With the row in registers a second look at it
-# is free. A column that does not exist brings 0 to the first sum, but (0 − mean)² to the second: leave it out.
+# Do not compute the variance as mean of x² − mean² in float32. Numbers near 1,000 have squares near 10⁶, where
+# neighbouring float32 numbers are 1/16 apart, so a variance of 1 is lost in rounding. This is called
+# **cancellation**. Subtract the mean first, and then square. The row is in registers, so a second look at it costs no
+# load.
 #
-# **Predict.** One kernel adds; another computes a layer norm in three passes (mean, variance, result) and reads
-# the weight. How many bytes do they load for each element?
+# **Predict.** One kernel adds x and residual. Another computes a layer norm in three passes over the sum (mean,
+# variance, result), and also reads the weight. How many bytes do both together load for each element?
 
 # %%
 gpulab.predict("parallel.unfused", ...)
 
 # %% [markdown]
-# **Do.** Write `add_norm(x, residual, weight, summed, out)`: `summed = x + residual`, `out` its layer norm times
-# `weight`, with ε = 10⁻⁵. Rows of at most 256, a warp for each, in blocks of 256. The numbers lie around 1,000.
-# **Budget:** 12 bytes loaded, 8 stored for each element. About 26 lines, most of them from `row_softmax`. Sizes
-# include 1 × 2, 9 × 33 and no rows.
+# **Do.** Write the kernel `add_norm(x, residual, weight, summed, out)`. About 26 lines, most of them from
+# `row_softmax`.
+#
+# - Input: `x` and `residual`, float32 matrices with at most 256 columns, and `weight`, one float32 number for each
+#   column. The numbers of `x` are around 1,000.
+# - Output: `summed = x + residual`, and `out`, its layer norm times `weight`, with ε = 10⁻⁵. Both are float32.
+# - Launch: one warp for each row, in blocks of 256 threads.
+# - A column that does not exist adds 0 to the first sum, but it would add (0 − mean)² to the second. Leave it out
+#   there.
+# - **Budget:** 12 bytes loaded and 8 bytes stored for each element. Full marks need both.
+# - Sizes include 1 × 2, 9 × 33 and no rows.
 
 
 # %% nbgrader={"grade": false, "grade_id": "add_norm", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1228,11 +1344,14 @@ def add_norm(x, residual, weight, summed, out):
 gpulab.check("parallel.add_norm", add_norm)
 
 # %% [markdown]
-# **Activations** fuse most easily: each element on its own. The gate of many transformers is silu(a) · b with
-# silu(a) = a / (1 + exp(−a)). And a kernel that knows its **mask** can leave out what is masked: in
-# *block-sparse* attention the scores of a row exist only in some blocks of columns, and a list says which.
+# **Activations** are the easiest to fuse, because each element is computed on its own. The gate of many transformers
+# is silu(a) · b with silu(a) = a / (1 + exp(−a)).
 #
-# **Predict.** A kernel for silu and one for the product move 20 bytes for each element. How many does one for both?
+# A kernel that knows its **mask** can leave out what is masked. In *block-sparse* attention the scores of a row exist
+# only in some blocks of columns, and a list says in which.
+#
+# **Predict.** A kernel for silu and another for the product together move 20 bytes for each element. How many bytes
+# does one kernel for both move?
 
 # %%
 gpulab.predict("parallel.gate", ...)
@@ -1302,25 +1421,27 @@ fusions = {
 bars({name: 32 * r["global_sectors"] / N for name, r in fusions.items()}, "bytes moved per element")
 
 # %% [markdown]
-# **Why.** Fusing saves a store and a load of everything in between; block sparsity saves what is not listed, if the
-# blocks are whole sectors. A mask that is applied after the load saves nothing. Compilers fuse elementwise
-# operations for you (lab 11); what they seldom find by themselves is a better algorithm, such as the online
+# **Why.** Fusing saves a store and a load of everything in between. Block sparsity saves what is not in the list,
+# provided the blocks are whole sectors. A mask that is applied after the load saves nothing. Compilers fuse
+# elementwise operations for you (lab 11). But they seldom find a better algorithm by themselves, such as the online
 # softmax.
 
 # %% [markdown]
 # ## 11 · Where to tune first
 #
-# Four levels, in the order in which they pay:
+# There are four levels to tune. This is the order in which they usually gain most:
 #
-# 1. **Algorithm**: fewer passes, less work. Online softmax, one scan instead of a sort.
-# 2. **Memory**: fewer bytes and whole sectors; a level closer. Registers instead of three reads.
-# 3. **Execution**: who works and who waits. Barriers, divergence, atomics, the launch, enough under way.
-# 4. **Instructions**: unrolling, one exponential instead of two.
+# 1. **Algorithm**: fewer passes and less work. Examples are the online softmax, or one scan instead of a sort.
+# 2. **Memory**: fewer bytes, whole sectors, and data one level closer. An example is a row in registers instead of
+#    three reads.
+# 3. **Execution**: which threads work and which wait. This covers barriers, divergence, atomics, the launch, and
+#    enough work under way.
+# 4. **Instructions**: unrolling, or one exponential instead of two.
 #
-# A gain on a higher level often removes the problem of a lower one: nobody needs to tune the barriers of a kernel
-# that has none. And a change pays only where the limit is: after each step, ask again which unit is busiest.
+# A gain on a higher level often removes the problem of a lower one. For example, a kernel without barriers has no
+# barriers to tune. And a change helps only where the limit is, so ask after each step which unit is busiest now.
 #
-# **See.** The three versions of softmax, by counts of each level.
+# **See.** The three versions of softmax, with one count for each level.
 
 # %% jupyter={"source_hidden": true}
 gpulab.need(logsumexp, row_softmax)
@@ -1338,24 +1459,25 @@ panels(
 )
 
 # %% [markdown]
-# **Why.** The step from three passes to two is one of the algorithm, and on rows as short as these it costs more
-# exponentials than it saves: merging 32 lanes takes 320, and the row has 256. On rows of thousands the merging
-# does not matter. The step from two passes to one is one of memory, and it makes the merging unnecessary.
+# **Why.** Going from three passes to two is a gain in the algorithm. On rows as short as these, however, it costs
+# more exponentials than it saves: merging 32 lanes takes 320, and the row has only 256 logits. On rows of thousands
+# of logits the merging does not matter. Going from two passes to one is a gain in memory, and it makes the merging
+# unnecessary.
 
 # %% [markdown]
 # ## Beyond · A scan in one pass
 #
-# Open-ended and ungraded. Scan 65,536 int32 numbers. The plain way takes three launches and moves every element
-# four times. **Decoupled look-back** (Merrill and Garland, 2016) takes one: a block scans its part and publishes
-# its sum; looks back, block by block, adding sums until one knows the sum of *everything* up to its end; and
-# publishes its own. Blocks take their part by ticket, so that nobody waits for a block that has not started. Mind
-# what you learnt from the last block.
+# Open-ended and ungraded. Scan 65,536 int32 numbers. The usual way takes three launches and moves every element four
+# times. **Decoupled look-back** (Merrill and Garland, 2016) takes one launch. Each block scans its own part and
+# publishes its sum. Then it looks back, block by block, and adds these sums, until it reaches a block that already
+# knows the sum of *everything* up to its end. Finally it publishes its own sum of everything. Blocks draw their part
+# by ticket, so that no block waits for one that has not started. Remember what the last block taught you.
 #
-# The figure of merit is **bytes per element** that threads ask of global memory: loads, stores and atomics.
+# The figure of merit is **bytes per element** that threads ask of global memory, in loads, stores and atomics.
 #
 # | kernel | bytes per element |
 # |---|---|
-# | three launches | the cell below |
+# | three launches | printed by the cell below |
 # | ours, blocks of 256, one element per thread | 8.9 |
 # | bound | 8: each element loaded once, stored once |
 
@@ -1402,42 +1524,44 @@ merit(scan_in_three_launches)
 # Your scan in one launch, then merit(…). Does gpulab.sanitize find anything?
 
 # %% [markdown]
-# **Top-k**, if you want more: the 8 largest of each row of 1,024, for sampling from a language model. Eight passes,
-# each finding the largest below the last, load 32 bytes per element; the bound is 4. Hold the row in registers, 32
-# numbers for each lane, and let the warp elect its maximum eight times.
+# **Top-k**, if you want more: find the 8 largest numbers of each row of 1,024, as sampling from a language model
+# does. Eight passes that each find the largest number below the last one load 8 · 4 = 32 bytes per element, and the
+# bound is 4. Keep the row in registers, 32 numbers for each lane, and let the warp find its maximum eight times.
 
 # %% [markdown]
 # ## Recap
 #
 # <details><summary>1. Name the four stages of a sum over a large array, and what each uses.</summary>
 #
-# Threads over the array: a grid-stride loop and a register. Lanes of a warp: five shuffles. Warps of a block: one
-# number each in shared memory and one barrier. Blocks: an atomic, a second launch, or the last block with fences.
+# The threads walk over the array with a grid-stride loop and a register. The lanes of a warp use five shuffles. The
+# warps of a block use one number each in shared memory, and one barrier. The blocks use an atomic, a second launch,
+# or the last block with fences.
 # </details>
 #
-# <details><summary>2. Lane 0 writes to shared memory, lane 1 of the same warp reads it in the next line. What is
+# <details><summary>2. Lane 0 writes to shared memory, and lane 1 of the same warp reads it in the next line. What is
 # missing?</summary>
 #
-# `cuda.syncwarp()`, or a shuffle instead of memory. Lanes of a warp are not guaranteed to run in step.
+# `cuda.syncwarp()` is missing, or a shuffle in place of the memory. The lanes of a warp are not guaranteed to run in
+# step.
 # </details>
 #
 # <details><summary>3. A sum of a million float32 numbers differs in the sixth digit between two programs. Which one
 # is wrong?</summary>
 #
-# Perhaps neither: they add in different orders. One after another may err by up to n·u, a tree by log₂ n · u. Compare
-# both with a sum in float64.
+# Perhaps neither is: they add in different orders. One after another the error can reach n·u, and in a tree log₂ n ·
+# u. Compare both with a sum in float64.
 # </details>
 #
 # <details><summary>4. A histogram of an image that is mostly sky is much slower than that of noise. Why, and
 # what helps?</summary>
 #
-# Lanes of a warp meet in one bin, and their atomics are served one after another. A private copy for each lane, or
-# as many as fit.
+# The lanes of a warp meet in one bin, and their atomics are served one after another. A private copy for each lane
+# helps, or as many copies as fit.
 # </details>
 #
 # <details><summary>5. Two halves of a row have (m, s) = (10, 4) and (−∞, 0). What is their merge?</summary>
 #
-# (10, 4): 4 · e⁰ + 0 · e^(−∞).
+# It is (10, 4), because s = 4 · e⁰ + 0 · e^(−∞) = 4.
 # </details>
 
 # %%
@@ -1448,12 +1572,12 @@ gpulab.recap("05")
 #
 # | question | rule |
 # |---|---|
-# | sum over a warp | 5 × `shfl_down_sync` (lane 0 has it) or `shfl_xor_sync` (all have it) |
-# | scan over a warp | 5 × `shfl_up_sync`, lanes below the distance do not add |
+# | sum over a warp | 5 × `shfl_down_sync` (lane 0 has it) or `shfl_xor_sync` (all lanes have it) |
+# | scan over a warp | 5 × `shfl_up_sync`; lanes below the distance do not add |
 # | rank among lanes | `popc(ballot_sync(mask, keep) & lanemask_lt())` |
 # | count over a block | `syncthreads_count(1 if keep else 0)` |
-# | lanes exchange through memory | `syncwarp()` between writing and reading |
-# | block hands data to block in one launch | write, `threadfence()`, atomic; there: atomic, `threadfence()`, read |
+# | lanes exchange values through memory | `syncwarp()` between writing and reading |
+# | one block passes data to another in the same launch | the writer: write, `threadfence()`, atomic; the reader: atomic, `threadfence()`, read |
 # | largest error of a sum | n·u one after another, log₂ n · u in a tree, 2u with Kahan |
 # | scans of n | Hillis–Steele: log₂ n steps, n log₂ n work; Blelloch: 2 log₂ n steps, 2n work |
 # | histogram | bins per block, a copy per lane, one atomic per bin and block |
@@ -1463,16 +1587,17 @@ gpulab.recap("05")
 #
 # ### Claims you will meet, and what is right
 #
-# - *A warp synchronises by itself, so the last five rounds need no barrier.* Not since compute capability 7.0: use
-#   `syncwarp` or shuffles.
+# - *A warp synchronises by itself, so the last five rounds need no barrier.* This has not been true since compute
+#   capability 7.0. Use `syncwarp` or shuffles.
 # - *Shuffles make a reduction faster because they are fewer instructions.* Here they were more. They save barriers
 #   and shared memory.
-# - *Blelloch's scan is better because it does less work.* Less work in more steps; inside a warp the steps count.
-# - *A parallel sum is less exact.* A tree is more exact than a loop; it is only not the same.
-# - *Data-parallel and serial results are identical.* Up to the order of additions, and no further.
-# - *A softmax is memory-efficient if it is written "in place".* Written as array expressions it makes a temporary
-#   for the difference, the exponentials and the result; what helps is one kernel that reads once.
-# - *The maximum is subtracted to make softmax more exact.* It is there against overflow.
+# - *Blelloch's scan is better because it does less work.* It does less work in more steps, and inside a warp the
+#   steps count.
+# - *A parallel sum is less exact.* A tree is more exact than a loop. Its result is only different.
+# - *Data-parallel and serial results are identical.* They are identical only up to the order of the additions.
+# - *A softmax is memory-efficient if it is written "in place".* Written as array expressions, it makes temporary
+#   arrays for the difference, the exponentials and the result. What helps is one kernel that reads once.
+# - *The maximum is subtracted to make softmax more exact.* It is subtracted to avoid overflow.
 
 # %% [markdown]
 # ### References

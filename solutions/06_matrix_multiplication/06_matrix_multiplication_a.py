@@ -13,21 +13,21 @@
 # %% [markdown]
 # # 06A · Matrix multiplication, step by step
 #
-# **About four hours.** You need lab 04 (sectors, tiles, banks) and the roofline of lab 02 A. Part B takes
-# the product to the tensor cores.
+# **About four hours.** You need lab 04 (sectors, tiles, banks) and the roofline of lab 02 A. Part B moves the product
+# to the tensor cores.
 #
-# Training and inference are matrix products, with some other work between them. The plain product of lab 03
-# can reach a tenth of an A100's float32 peak at most, as section 8 models it. Here you write it again and
-# again. Each step changes one thing, and each time you see in the counts which unit of the SM it relieves,
-# and which one holds it up next.
+# Most of the time that a GPU spends on training or inference goes into matrix products. The plain product of lab 03
+# is a slow one: by the model in section 8 it reaches at most a tenth of an A100's float32 peak. In this lab you write
+# the product again and again. Each version changes one thing. After each change you read in the counts which unit of
+# the SM now has less to do, and which unit has become the next limit.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
-# 1. say for a product's shape whether arithmetic or memory limits it, before anything runs;
-# 2. derive from a tile's size what crosses each level of memory per multiply-add;
-# 3. keep a square of outputs in registers, and say why that is what makes a product fast;
-# 4. load two numbers at a time, and load the next tile while this one is in use;
-# 5. choose for thin, small and long products what a square one does not need.
+# 1. say from a product's shape whether arithmetic or memory limits it, before anything runs;
+# 2. derive from a tile's size how many words cross each level of memory per multiply-add;
+# 3. keep a square of outputs in registers, and explain why this is what makes a product fast;
+# 4. load two numbers with one instruction, and load the next tile while the current one is in use;
+# 5. choose a suitable method for thin, small and long products, which need something other than a square one does.
 
 # %%
 import numpy as np
@@ -42,19 +42,22 @@ gpulab.start("06")
 #
 # ![Three levels of a product: a block has a tile of C, a warp a part of that tile, and a thread a small square of the warp's part.](drawings/three_levels.svg)
 #
-# The **BLAS** (basic linear algebra subprograms) sorts its routines by what they do with n numbers in a
-# row:
+# Before you make a product fast, find out what could limit it. The **BLAS** (basic linear algebra subprograms), a
+# standard set of routines, sorts them by how much work they do on vectors of length n and matrices of n × n:
 #
-# | level | examples | operations | numbers | operations per byte, float32 |
+# | level | examples | operations | numbers moved | operations per byte, float32 |
 # |---|---|---|---|---|
 # | 1, vectors | `dot` xᵀy, `axpy` αx + y, `scal` αx | n or 2n | 2n or 3n | 1/8 to 1/4 |
 # | 2, matrix and vector | `gemv` A·x | 2n² | n² | 1/2 |
 # | 3, matrix and matrix | `gemm` A·B | 2n³ | 3n² | n/6 |
 #
-# **Arithmetic intensity** is operations over bytes. In levels 1 and 2 it is a constant: every number is
-# used once or twice, and the time is that of moving it. Only in level 3 does it grow with n, because each
-# number is used n times. So only there can arithmetic be the limit. But it is a promise: an element must
-# come from far away once, and be used n times while it is near. That is what this lab is about.
+# **Arithmetic intensity** is the number of operations divided by the number of bytes moved. In levels 1 and 2 it does
+# not depend on n, because every number is used only once or twice. So the time is the time to move the numbers. In
+# level 3 each number is used n times, so the intensity grows with n: 2n³ operations on 3n² numbers of 4 bytes are 2n³
+# / 12n² = n/6 operations per byte.
+#
+# Only in level 3, therefore, can arithmetic become the limit. The n/6 holds on one condition: each element is fetched
+# from far away once, and then used n times while it is near. This lab is about meeting that condition.
 #
 # **Predict.** What is the intensity of a product of two 1,024 × 1,024 matrices in float32?
 
@@ -62,7 +65,8 @@ gpulab.start("06")
 gpulab.predict("gemm.intensity", ...)
 
 # %% [markdown]
-# **See.** The levels under the roof of an A100, every element moved once.
+# **See.** The roofline of an A100, with the three levels of BLAS as points. Each point assumes that every element is
+# moved once.
 
 # %% jupyter={"source_hidden": true}
 from gpulab.plot import Point, bars, roofline, units
@@ -78,7 +82,7 @@ roofline(
 )
 
 # %% [markdown]
-# The same on this computer's CPU, measured: NumPy calls a BLAS, too.
+# The next cell measures levels 2 and 3 on this computer's CPU. NumPy calls a BLAS too.
 
 # %%
 from time import perf_counter
@@ -107,12 +111,13 @@ for name, run, operations, read in (
     print(f"{name:24}{operations / time / 1e9:7.1f} GFLOP/s   {read / time / 1e9:6.2f} GB/s of factors")
 
 # %% [markdown]
-# **Why.** The matrix-vector product runs at the speed of memory, the matrix product at the speed of
-# arithmetic, on a CPU as on a GPU. The gap between the two rates is what reuse is worth. A GPU's is larger.
+# **Why.** The matrix-vector product runs at the speed of memory, and the matrix product runs at the speed of
+# arithmetic. This is true on a CPU and on a GPU. The distance between the two speeds is what reuse can gain you, and
+# on a GPU it is larger.
 #
 # ## 2 · Where the plain product stands
 #
-# This is the product of lab 03: one thread per element of C, x on the columns.
+# This is the product of lab 03. Each thread computes one element of C, and x runs along a row of C.
 #
 # ![A warp's 32 lanes on C. Along a row they share the row of A and read 32 neighbours of B. Down a column they share the column of B and read 32 elements of A, each in another row.](drawings/lanes_on_c.svg)
 
@@ -129,7 +134,8 @@ def naive(a, b, c):
 
 
 # %% [markdown]
-# And the same with x on the rows: neighbouring lanes take elements below each other. The sums are the same.
+# The second version lets x run down a column of C, so neighbouring lanes compute elements that lie below each other.
+# The sums are the same.
 
 
 # %%
@@ -144,8 +150,8 @@ def down_the_columns(a, b, c):
 
 
 # %% [markdown]
-# **Predict.** The matrices are 256 × 256. In one of its 256 steps a warp of `naive` loads one element of A,
-# the same for all lanes, and 32 neighbours of B. How many sectors do all loads of the whole run move?
+# **Predict.** The matrices are 256 × 256. At each of its 256 steps along k, a warp of `naive` loads one element of A,
+# the same for all lanes, and 32 neighbouring elements of B. How many sectors do all loads of the whole run move?
 
 # %%
 gpulab.predict("gemm.naive_sectors", ...)
@@ -171,15 +177,23 @@ step("naive", naive, (8, 32), (32, 8))
 steps["down the columns"].compare(steps["naive"])
 
 # %% [markdown]
-# Both ask for 8 bytes per **multiply-add** (`FMA`, fused multiply-add: one instruction, two operations).
-# With x on the rows the 32 lanes touch 32 rows of A, a sector in each. `naive` asks in good order, and
-# still for far too much. An SM of an A100 has 64 lanes for float32, so it can do two multiply-adds of a
-# warp in a cycle; the plain product wants four loads for them.
+# Both kernels ask for two words of 4 bytes, so 8 bytes, per **multiply-add** (`FMA`, fused multiply-add: one
+# instruction, two operations). They differ in how many sectors these bytes lie in. In one step a warp of `naive`
+# moves 1 sector of A and 4 of B. A warp of `down_the_columns` moves 32 sectors of A, because its lanes touch 32 rows,
+# and 1 sector of B. That is 33 instead of 5, or 6.6 times as many.
+#
+# `naive` therefore loads in a good order, but it still loads far too much. An SM of an A100 has 64 lanes for float32,
+# which is enough for two multiply-adds of a whole warp (2 · 32) in one cycle. Each multiply-add needs two load
+# instructions, so in every cycle the warps would have to issue 2 · 2 = 4 loads.
 #
 # ## 3 · A tile of each
 #
-# C is cut into **tiles** of T × T, one for each block. A block walks along k in steps of T. In each step it
-# copies T × T elements of A and of B to shared memory, waits, and adds T products to each of its T² sums.
+# All threads in a row of C need the same row of A, but each of them loads it from global memory for itself. A block
+# can load it once for all of them.
+#
+# C is cut into **tiles** of T × T elements, one for each block. The block walks along k in steps of T. In each step
+# it copies a tile of T × T elements of A and one of B into shared memory, waits at a barrier, and adds T products to
+# each of its T² sums.
 #
 # ![A product in tiles: a tile of A and a tile of B are brought into shared memory, every thread adds their product to its element, then the next pair of tiles along k follows.](drawings/tiles.svg)
 #
@@ -189,13 +203,20 @@ steps["down the columns"].compare(steps["naive"])
 gpulab.predict("gemm.tile_words", ...)
 
 # %% [markdown]
-# In general: 2·T² words for T³ multiply-adds, 2/T each. So A is loaded once for every column of tiles, B
-# once for every row of tiles, and doubling T halves the traffic.
+# In general, one step loads T² words of A and T² words of B, and does T² · T multiply-adds. That is 2T² / T³ = 2/T
+# words per multiply-add. Doubling T halves the traffic, because all of A is loaded once for every column of tiles,
+# and all of B once for every row of tiles.
 #
-# **Do.** Write `tiled(a, b, c)`. Blocks are (32, 32), x along the columns of C. Outside of a matrix put
-# zeros into the tile. **Budget:** the bytes that tiles of 32 need, 4 sectors for 32 words, no bank
-# conflicts. About 15 lines. Sizes include 33 × 70 × 65 (C is 33 × 65), 40 × 5 × 33,
-# and 70 × 0 × 9, whose C is all zeros.
+# **Do.** Write the kernel `tiled(a, b, c)`, which computes c = a·b. About 15 lines.
+#
+# - Input: `a` of shape (m, k) and `b` of shape (k, n), both float32. Output: `c` of shape (m, n), float32, not
+#   initialised.
+# - Launch: blocks of (32, 32) threads, one thread for each element of `c`; x runs along a row of `c`. The grid is
+#   rounded up, so some threads have no element.
+# - Where a tile reaches beyond its matrix, store zeros in it.
+# - **Budget:** as many bytes loaded as tiles of 32 need, 4 sectors for 32 words, and no bank conflicts.
+# - Full marks need the right result and all three parts of this budget, at every size.
+# - Sizes (m × k × n) include 33 × 70 × 65, 40 × 5 × 33, and 70 × 0 × 9, whose `c` is all zeros.
 
 
 # %% nbgrader={"grade": false, "grade_id": "tiled", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -229,8 +250,8 @@ step("tiled", tiled, (8, 8), (32, 32))
 steps["naive"].compare(steps["tiled"])
 
 # %% [markdown]
-# **Walk along k.** One block with tiles of 16. Press play and watch what lies in shared memory, which numbers of it
-# a thread reads for each multiply-add, and when the bytes loaded from global memory grow.
+# **Walk along k.** The figure shows one block with tiles of 16. Press play. Watch which numbers are in shared memory,
+# which of them one thread reads for each multiply-add, and when the number of bytes loaded from global memory grows.
 
 # %%
 from gpulab.plot.moving import ProductWalk
@@ -238,27 +259,41 @@ from gpulab.plot.moving import ProductWalk
 ProductWalk(64, 64, 64, tile=(16, 16, 16))
 
 # %% [markdown]
-# **Why.** Global sectors fall by twenty, and each byte loaded serves 32 times as much arithmetic (30 in the table, which
-# counts the stores of C). Yet each multiply-add still reads two words, now from shared memory: one wavefront a cycle. An
-# A100's SM could do two warp multiply-adds in it, and wants four wavefronts for them: a tile alone can reach a quarter of
-# the peak.
+# **Why.** The sectors fall from 2,621,440 to 131,072, a twentieth. Each byte loaded now serves 32 times as many
+# operations. (The table says 30 times, because it also counts the stores of C.)
+#
+# But each multiply-add still reads two words, now from shared memory. For a warp these are two wavefronts, and shared
+# memory serves one per cycle. The lanes could do two multiply-adds of a warp per cycle, which need 2 · 2 = 4
+# wavefronts, so 4 cycles. A tile alone can therefore reach a quarter of the peak at most.
 #
 # ## 4 · Eight outputs a thread
 #
-# The cure is the same again, one level up: use what was read more often while it is in a register.
-# Let a thread compute eight outputs of one column (**register blocking**, or thread coarsening). For each k it reads one
-# word of B's tile, which serves eight multiply-adds, and 8 of A's: 9/8 per multiply-add instead of 2.
+# The remedy is the same as before, one level closer to the lanes: a word that has been read into a register should be
+# used several times. Let each thread compute eight outputs of one column (**register blocking**, also called thread
+# coarsening). For each k it reads one word of B's tile, which serves all eight multiply-adds, and eight words of A's
+# tile. That is (1 + 8) / 8 = 9/8 words per multiply-add instead of 2.
 #
 # ![A thread with eight outputs below one another: it reads one number of B and uses it eight times, with eight numbers of A that all lanes of the warp share.](drawings/column_of_outputs.svg)
 #
-# Eight sums live in `cuda.local.array(8, np.float32)`, in registers when every index is known at compile time (lab 04).
-# `for i in range(8)` is unrolled, so it is.
+# The next cell computes this for other numbers of outputs.
+
+# %%
+for outputs in (1, 2, 4, 8, 16):
+    print(f"{outputs:2} outputs in a column: {(1 + outputs) / outputs:.3f} shared loads per multiply-add")
+
+# %% [markdown]
+# The eight sums live in `cuda.local.array(8, np.float32)`. The compiler keeps it in registers if it knows every index
+# (lab 04). It does, because it unrolls `for i in range(8)`.
 #
-# **Do.** Write `column(a, b, c)`. Blocks are (64, 8) and compute 64 × 64 outputs, x along the columns of C.
-# Give the tiles a depth of 8: 64 × 8 of A, 8 × 64 of B. To fill A's, number the threads, t = 64 · ty + tx:
-# thread t loads row t // 8, column t % 8. Thread (tx, ty) computes column tx, rows ty, ty + 8, …, ty + 56.
-# **Budget:** the bytes that tiles of 64 need, 4 sectors for 32 words, 1.125 shared loads per
-# multiply-add, no local memory. About 25 lines.
+# **Do.** Write the kernel `column(a, b, c)`, which computes the same product. About 25 lines.
+#
+# - Input, output and edges: as for `tiled`. Sizes again include 70 × 0 × 9.
+# - Launch: blocks of (64, 8) threads. Each block computes 64 × 64 outputs, and thread (tx, ty) computes column tx in
+#   rows ty, ty + 8, …, ty + 56.
+# - The tiles have a depth of 8: 64 × 8 elements of A and 8 × 64 of B. To fill A's tile, number the threads t = 64 ·
+#   ty + tx; thread t loads row t // 8, column t % 8.
+# - **Budget:** as many bytes loaded as tiles of 64 need, 4 sectors for 32 words, 1.125 shared loads per multiply-add,
+#   and no local memory. Full marks need all four.
 
 
 # %% nbgrader={"grade": false, "grade_id": "column", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -303,23 +338,29 @@ step("column", column, (4, 4), (64, 8))
 # %% [markdown]
 # ## 5 · A square of outputs
 #
-# With R outputs in a column, a thread reads 1 + R words for R multiply-adds: never below one word each.
-# With a square of R × R outputs it reads R words of A and R of B and does R² multiply-adds (an **outer
-# product**): 2/R.
+# With R outputs in a column, a thread reads 1 + R words for R multiply-adds. That is always more than one word each,
+# however large R is. With a square of R × R outputs it reads R words of A and R words of B, and combines each with
+# each in R² multiply-adds (an **outer product**). That is 2R / R² = 2/R words per multiply-add.
 #
 # ![A thread with a square of 4 × 4 outputs reads four numbers of A and four of B for 16 multiply-adds. One with a single output reads two numbers for one.](drawings/register_square.svg)
 #
-# **Predict.** A thread has 4 × 8 outputs, not a square. How many words per multiply-add?
+# **Predict.** A thread has 4 × 8 outputs, not a square. How many words does it read per multiply-add?
 
 # %%
 gpulab.predict("gemm.square", ...)
 
 # %% [markdown]
-# **Do.** Write `blocked(a, b, c)`. Blocks are (8, 8), so 64 threads have the 64 × 64 outputs between them.
-# Thread (tx, ty) has rows ty + 8·i and columns tx + 8·j; its 64 sums and the 8 words of A go into arrays of
-# its own. To fill the tiles each thread loads eight elements of each: of A column tx in its own eight rows, of
-# B column t = 8 · ty + tx in all eight rows. **Budget:** the bytes that tiles of
-# 64 need, 0.25 shared loads per multiply-add, no local memory, no bank conflicts. About 30 lines.
+# **Do.** Write the kernel `blocked(a, b, c)`, which computes the same product with 8 × 8 outputs per thread. About 30
+# lines.
+#
+# - Input, output and edges: as for `tiled`. Sizes again include 70 × 0 × 9.
+# - Launch: blocks of (8, 8) threads. The 64 threads of a block compute 64 × 64 outputs. Thread (tx, ty) computes rows
+#   ty + 8·i and columns tx + 8·j, for i and j from 0 to 7.
+# - Keep the 64 sums in one `cuda.local.array`, and the 8 words of A in another.
+# - The tiles have a depth of 8 again. Each thread loads eight elements of each: of A column tx in its eight rows ty +
+#   8·i, and of B column t = 8 · ty + tx in all eight rows.
+# - **Budget:** as many bytes loaded as tiles of 64 need, 0.25 shared loads per multiply-add, no local memory, and no
+#   bank conflicts. Full marks need all four.
 
 
 # %% nbgrader={"grade": false, "grade_id": "blocked", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -364,7 +405,7 @@ def blocked(a, b, c):
 gpulab.check("gemm.blocked", blocked)
 
 # %% [markdown]
-# **See.** Words read from shared memory per multiply-add, at 256³.
+# **See.** The number of words that each kernel reads from shared memory per multiply-add, for the 256³ product.
 
 # %%
 gpulab.need(tiled, column, blocked)
@@ -388,17 +429,20 @@ print(
 )
 
 # %% [markdown]
-# **Why.** Every level plays the same game: from L2 to shared memory the tile is the square, from shared
-# memory to registers the 8 × 8 outputs. The larger the square, the less crosses, and the more must be kept.
-# 64 sums in registers leave room for few warps. That is no fault: a thread with 64 independent
-# multiply-adds under way needs no other warp to wait behind. V. Volkov showed products that run best at an
-# eighth to a quarter of full occupancy (GTC 2010).
+# **Why.** The same rule holds at each level: the larger the square, the fewer words cross into it per multiply-add,
+# and the more values must be kept. Between L2 and shared memory the square is the tile. Between shared memory and
+# registers it is the 8 × 8 outputs.
+#
+# The 64 sums of each thread take so many registers that few warps fit into an SM. That is no disadvantage here. A
+# thread with 64 independent multiply-adds does not need other warps to hide its waiting. V. Volkov showed products
+# that run best at an eighth to a quarter of full occupancy (GTC 2010).
 #
 # ## 6 · Two floats at a time
 #
-# A lane can load 8 bytes with one instruction (lab 04, section 5): the same sectors, half the requests.
-# Views of the arrays as float64 do it: `a.view(np.float64)[row, p]` holds columns 2p and 2p + 1 of A. A
-# tile of pairs is a shared array of float64. Out of a pair come two floats, without any arithmetic:
+# A lane can load 8 bytes with one instruction (lab 04, section 5). This moves the same sectors with half the
+# requests. To do it, view the arrays as float64: `a.view(np.float64)[row, p]` holds columns 2p and 2p + 1 of A. A
+# tile of such pairs is a shared array of float64. The two functions below take a pair apart into its floats, without
+# any arithmetic:
 
 
 # %%
@@ -413,16 +457,25 @@ def second_of(pair):
 
 
 # %% [markdown]
-# A pair must lie at a multiple of 8 bytes. It does if rows have an even length; else every second row
-# starts in the middle of a pair. So here k and n are even: an **alignment rule**. Libraries have the like,
-# and part B comes back to it.
+# A pair must start at a multiple of 8 bytes. If the rows have an even length, every row starts with a whole pair. If
+# their length is odd, every second row starts in the middle of one. So in this exercise k and n are always even. Such
+# a condition is called an **alignment rule**. Libraries have similar rules, and part B returns to them.
 #
 # ![Pairs of floats lie at multiples of 8 bytes. In rows of even length every row begins with a pair; in rows of seven the second row begins in the middle of one.](drawings/aligned_pairs.svg)
 #
-# **Do.** Write `wide(a, b, c)`: `blocked` with pairs, from global memory to shared and from shared to
-# registers. Tiles are 64 × 4 pairs of A and 8 × 32 pairs of B. A thread's columns are now pairs: tx + 8·j,
-# j in range(4). **Budget:** half the load requests, 0.125 shared requests per multiply-add of a warp, no
-# conflicts. Add each product with its own `+=`, so that each is one FMA. About 35 lines. Sizes include 33 × 18 × 66.
+# For two steps along k, a thread reads 8 pairs of A (one for each of its rows) and 2 · 4 pairs of B (four in each of
+# two rows). That is 16 loads for 2 · 64 multiply-adds, or 16/128 = 0.125 each.
+#
+# **Do.** Write the kernel `wide(a, b, c)`: `blocked`, but with pairs from global to shared memory and from shared
+# memory to registers. About 35 lines.
+#
+# - Input, output, launch and edges: as for `blocked`, with k and n even.
+# - The tiles are 64 × 4 pairs of A and 8 × 32 pairs of B. A thread's columns become pairs: tx + 8·j for j from 0 to
+#   3.
+# - Add each product with a `+=` of its own, so that each becomes one FMA.
+# - **Budget:** half the load requests of `blocked`, 0.125 shared requests per multiply-add of a warp, no local
+#   memory, and no bank conflicts. Full marks need all four.
+# - Sizes include 33 × 18 × 66.
 
 
 # %% nbgrader={"grade": false, "grade_id": "wide", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -478,21 +531,21 @@ for metric in ("global_load_requests", "shared_load_requests", "shared_load_wave
     print(f"{metric:24}{steps['blocked'][metric]:12,}{steps['wide'][metric]:12,}")
 
 # %% [markdown]
-# **Why.** Requests halve, wavefronts stay: 32 lanes with 8 bytes each want 64 words, and shared memory
-# gives 32 at a time. What is saved are instructions, and these are what holds this kernel up, as section 8
-# shows. CUDA C++ loads 16 bytes the same way, as `float4` (lab 07).
+# **Why.** The requests halve, but the wavefronts stay the same: 32 lanes that read 8 bytes each want 64 words, and
+# shared memory delivers 32 words per wavefront. What you save are instructions, and section 8 shows that issuing
+# instructions is what limits this kernel. CUDA C++ loads 16 bytes the same way, as a `float4` (lab 07).
 #
 # ## 7 · The next tile while this one is in use
 #
-# A block with one buffer takes turns: load a tile, wait, compute, wait. While it waits for memory nobody
-# computes, unless another block is there to fill the gap. With two buffers it can ask for the next tile
-# first, compute on this one, and then put what has arrived into the other buffer (**double buffering**).
-# The loads are under way while the block computes. And because nobody writes into the buffer that is being
-# read, one barrier a round is enough.
+# A block with one buffer alternates: load a tile, wait, compute, wait. While the tile is on its way, the block cannot
+# compute, and the SM is idle unless another block can fill the gap. With two buffers the block can ask for the next
+# tile first, then compute on the current one, and then store what has arrived in the other buffer (**double
+# buffering**). The loads are under way while the block computes. One barrier per round is enough, because no warp
+# writes into the buffer that the others are reading.
 #
 # ![With one buffer, loading and computing take turns. With two, the next tile is loaded into one while the other is in use, and a single barrier separates the steps.](drawings/double_buffer.svg)
 #
-# **Predict.** How many barriers does a block of `tiled` pass at 256³?
+# **Predict.** How many barriers does a block of `tiled` pass in the 256³ product?
 
 # %%
 gpulab.predict("gemm.barriers", ...)
@@ -500,7 +553,7 @@ gpulab.predict("gemm.barriers", ...)
 # %% [markdown]
 # ## Detective · The buffer that was not ready
 #
-# Somebody has written it. The sums agree, and there is one barrier in each round.
+# A colleague has written the double-buffered product. Its sums are right, and it has one barrier in each round.
 
 
 # %%
@@ -534,9 +587,12 @@ del steps["staged, first try"]  # no step of the ladder
 gpulab.sanitize(staged_first_try[(2, 2), (32, 32)], a[:64, :96], b[:96, :64], c[:64, :64], cures=False)
 
 # %% [markdown]
-# **Do.** The findings name lines of the loop. Follow two warps, one of them slow, from one round into
-# the next. Then write `staged(a, b, c)`, mended. **Budget:** one barrier a round and one before the loop,
-# and the bytes that tiles of 32 need.
+# **Do.** The findings name lines of the loop. Follow two warps, a fast one and a slow one, from one round into
+# the next, and find the moment at which they collide. Then write the corrected kernel `staged(a, b, c)`.
+#
+# - Input, output, launch and edges: as for `tiled`. Sizes again include 70 × 0 × 9.
+# - **Budget:** one barrier per round and one before the loop, and as many bytes loaded as tiles of 32 need.
+# - Full marks need both, and the right result without a race.
 
 
 # %% nbgrader={"grade": false, "grade_id": "staged", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -579,16 +635,19 @@ for name in ("tiled", "staged"):
     )
 
 # %% [markdown]
-# **Why.** Counts see the barriers, not the waiting: whether loads and arithmetic overlap, only a clock can
-# tell. The price is twice the shared memory, and registers for what is on its way. From the A100 on
-# `cp.async` copies from global to shared memory without a detour through registers, so several tiles can be
-# under way (CUDA Programming Guide, "Asynchronous Data Copies"); the H100's TMA fetches a whole tile with
-# one instruction (NVIDIA H100 whitepaper, 2022).
+# **Why.** Counts show how many barriers there are, but not how long warps wait at them. Whether loads and arithmetic
+# overlap can only be seen with a clock. The price of the second buffer is twice the shared memory, and registers for
+# the numbers that are on their way.
+#
+# From the A100 on, `cp.async` copies from global to shared memory without a detour through registers, so several
+# tiles can be under way at once (CUDA Programming Guide, "Asynchronous Data Copies"). The TMA of the H100 fetches a
+# whole tile with one instruction (NVIDIA H100 whitepaper, 2022).
 #
 # ## 8 · The ladder
 #
-# First the roofline, counted on the bytes that your kernels ask of global memory. The numbers are your attempts, in
-# the order in which you wrote them. Choose another GPU or another format. Which attempts change sides?
+# First look at the roofline. Its intensities are counted from the bytes that your kernels ask of global memory, and
+# the numbers are your attempts in the order in which you wrote them. Choose another GPU or another number format.
+# Which attempts change sides?
 
 # %% jupyter={"source_hidden": true}
 from gpulab.plot.moving import RoofTrail
@@ -602,12 +661,14 @@ RoofTrail(
 )
 
 # %% [markdown]
-# Four units of an SM work side by side on a product: lanes do the arithmetic, schedulers issue
-# instructions, shared memory serves wavefronts, the L2 sends sectors. Each needs some cycles for the work
-# of 32 multiply-adds, one of each lane of a warp. The slowest sets the pace. The counts are yours, the
-# rates are the A100's (`l2_seen`: L2 bandwidth that tests have seen; as if the L1 caught no repeats); so this is
-# **modelled**, and it leaves out waiting. Instructions are those of PTX;
-# machine code has somewhat others.
+# The roofline knows only arithmetic and global memory. A product keeps four units of an SM busy at the same time: the
+# lanes do the arithmetic, the schedulers issue instructions, shared memory serves wavefronts, and the L2 sends
+# sectors. The next cell computes how many cycles each unit needs for 32 multiply-adds, one for each lane of a warp.
+# The slowest unit sets the pace.
+#
+# The counts are yours, and the rates are those of an A100. `l2_seen` is the L2 bandwidth that published tests have
+# measured; the cell assumes that the L1 catches no repeated loads. So the result is **modelled**, and it leaves out
+# waiting. It counts PTX instructions, and the machine code has somewhat different ones.
 #
 # ![The rungs of this lab, each with what it brings near: a tile in shared memory, a column in registers, a square in registers, wider loads, the next tile early.](drawings/ladder.svg)
 
@@ -641,7 +702,8 @@ for name, report in steps.items():
 units({name: cycles(steps[name]) for name in shown}, "cycles per 32 multiply-adds", least=0.5)
 
 # %% [markdown]
-# At 0.5 cycles the lanes are busy all the time: the peak. What holds each of your kernels up:
+# At 0.5 cycles per 32 multiply-adds the lanes are always busy, because 64 lanes do 64 multiply-adds per cycle. That
+# is the peak. The next cell names the unit that limits each of your kernels:
 
 # %%
 for name in shown:
@@ -649,14 +711,15 @@ for name in shown:
     print(f"{name:10}{unit:27}at most {100 * 0.5 / most:3.0f} % of the float32 peak (modelled)")
 
 # %% [markdown]
-# Instructions depend on how you write the loops. `column` with k outside, its word of B read there, and i
-# inside takes 7.5 per multiply-add; with i outside and k inside 2.8. Loads and multiply-adds are the same; the
-# rest is indices and loops. If yours is high, exchange them.
+# The number of instructions depends on how you order the loops. Suppose that in `column` the loop over k is outside,
+# reads its word of B, and contains the loop over i. This order takes 7.5 instructions per multiply-add. With i
+# outside and k inside, it takes 2.8. The loads and the multiply-adds are the same; the rest is spent on indices and
+# loops. If your number is high, exchange the two loops.
 
 # %% [markdown]
-# On a GPU the next cell measures the same ladder against **cuBLAS**, NVIDIA's library, called through CuPy.
-# Without one it says so. It warms up, and between the two events stands nothing but the product: no
-# allocation, no copy, no creation of a handle.
+# On a GPU, the next cell measures the same ladder against **cuBLAS**, NVIDIA's library, called through CuPy. Without
+# a GPU it only says so. Each kernel is run once to warm up, and between the two events there is nothing but the
+# product: no allocation, no copy and no creation of a handle.
 
 # %%
 from gpulab import device
@@ -693,26 +756,38 @@ else:
         print(f"{name:8}{2 * size**3 / np.median(taken) / 1e12:7.2f} TFLOP/s, median of {len(taken)}")
 
 # %% [markdown]
-# **Why is cuBLAS faster still?** Larger tiles (128 × 128 and more), loads of 16 bytes, several buffers,
-# machine code whose registers are chosen so that operands do not collide, and for each shape the kernel
-# that fits it best (reference 7). Part B goes on.
+# **Why is cuBLAS faster still?** It uses larger tiles (128 × 128 and more), 16-byte loads and several buffers. Its
+# machine code assigns registers so that operands do not collide, and it picks the kernel that fits each shape best
+# (reference 7). Part B takes the next step.
 #
 # ## 9 · A matrix times a vector
 #
-# With one column in B nothing of this helps. Each element of A is used once, so it comes from DRAM and is
-# gone: 2 operations for 4 bytes. Inference of a language model, one token at a time, is this product: its
-# speed is the memory's.
+# A language model that generates one token at a time multiplies each of its weight matrices by a single vector. For
+# this product nothing so far helps. Each element of A is used once, so it comes from DRAM for a single multiply-add:
+# 2 operations for 4 bytes. Its speed is the speed of memory.
 #
 # ![A matrix times a vector reads every element of the matrix once and uses it once. Nothing can be used again, so the bytes of the matrix decide the time.](drawings/matrix_vector.svg)
+
+# %%
+size = 4096
+print(f"A matrix of {size:,} × {size:,} in float32 times a vector, on an A100 (modelled):")
+print(f"{1e6 * 4 * size**2 / float(a100.dram_bandwidth):5.1f} µs to read the matrix from DRAM")
+print(f"{1e6 * 2 * size**2 / float(a100.peak('float32')):5.1f} µs to do the multiply-adds")
+
+# %% [markdown]
+# What remains is to read A in a good order, and x seldom. If each thread computed one row of y = A·x, the lanes of a
+# warp would read down a column of A. Let a warp walk along a row instead. Its 32 lanes keep 32 partial sums and put
+# them into shared memory at the end, where one thread adds up those of each row. Register blocking works for x: a
+# warp that walks along eight rows at once reads each word of x once for all eight. That is 4 bytes of A and 4/8 bytes
+# of x, so 4.5 bytes per element of A.
 #
-# So what is left is to read A well, and x seldom. In y = xᵀ·A a thread can have a column, and neighbours
-# read neighbours. In y = A·x a thread per row would read down a column. Let a warp walk along a row
-# instead: 32 partial sums, put into shared memory at the end, where one thread adds up each row's. And
-# register blocking works for x: eight rows at once share each word of it.
+# **Do.** Write the kernel `matvec(a, x, y)`, which computes y = a·x. About 20 lines.
 #
-# **Do.** Write `matvec(a, x, y)`. Blocks are (32, 8), and a block has 64 rows: warp `threadIdx.y` takes
-# eight of them. y comes unset. **Budget:** 4 sectors for each 32 words of A and of x, and 4.5 bytes loaded per
-# element of A, plus 10 %. About 20 lines. Sizes include 70 × 33, 5 × 0 and 1 × 1000.
+# - Input: `a` of shape (m, k) and `x` of length k, float32. Output: `y` of length m, float32, not initialised.
+# - Launch: blocks of (32, 8) threads. A block has 64 rows, and warp `threadIdx.y` takes eight of them.
+# - **Budget:** 4 sectors for each 32 words of A and of x, and 4.5 bytes loaded per element of A, plus 10 %. Full
+#   marks need both.
+# - Sizes (m × k) include 70 × 33, 5 × 0 (`y` is all zeros) and 1 × 1000.
 
 
 # %% nbgrader={"grade": false, "grade_id": "matvec", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -756,20 +831,26 @@ print(f"{2 * N * N / vector['global_load_bytes']:.2f} operations per byte loaded
 print(f"at 0.5 the A100's roof is {100 * reached:.1f} % of its peak")
 
 # %% [markdown]
-# **Why.** No kernel gets past the roof. To read A once, in whole sectors, is all that can be done. If
-# several vectors are there, make a matrix of them: the product of A with 8 vectors moves the same bytes and
-# does 8 times the work. That is why servers collect requests into batches.
+# **Why.** No kernel can get past the roof. The best that can be done is to read A once, in whole sectors. If there
+# are several vectors, put them together into a matrix: the product of A with 8 vectors moves almost the same bytes
+# and does 8 times the work. That is why servers collect requests into batches.
 #
 # ## 10 · Many small products
 #
-# Attention heads, convolutions and graphs bring thousands of small products. One by one they cost a launch
-# each, and a tile of 64 × 64 stays mostly empty. A **batched** product takes all of them in one launch.
+# Attention heads, convolutions and graphs need thousands of small products. Launched one by one, each pays for a
+# launch of its own, and a tile of 64 × 64 stays mostly empty. A **batched** product computes all of them in one
+# launch.
 #
 # ![Many small products: launched one by one each pays for a launch and fills a few SMs. In a batch one launch has them all, a block for each.](drawings/batched.svg)
 #
-# **Do.** Write `batched(a, b, c)`, arrays of shape (batch, n, n) with n up to 16. The launch has a block of
-# (16, 16) for each product. **Budget:** each element loaded once. About 14 lines. Sizes include n = 7 and a
-# batch of 0, for which one block is launched all the same.
+# **Do.** Write the kernel `batched(a, b, c)`, which multiplies each matrix of `a` by the matrix of `b` with the same
+# number. About 14 lines.
+#
+# - Input: `a` and `b` of shape (batch, n, n), float32, with n up to 16. Output: `c` of the same shape, not
+#   initialised.
+# - Launch: one block of (16, 16) threads for each product.
+# - **Budget:** each element loaded once. Full marks need it at every size, and the right result without a race.
+# - Sizes include n = 7, and a batch of 0, for which one block is launched all the same.
 
 
 # %% nbgrader={"grade": false, "grade_id": "batched", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -809,32 +890,37 @@ roofline(
 )
 
 # %% [markdown]
-# **Why.** Both lie on the slope, and there the roof is a bandwidth: only fewer bytes make them faster, such
-# as a smaller number format, or fusing with what comes before. The batch changes nothing for one product's
-# intensity; it fills the GPU.
+# **Why.** Both points lie on the slope, where the bandwidth is the roof. Only fewer bytes can make these products
+# faster: a smaller number format, for example, or fusing them with the work before them. Batching does not change the
+# intensity of one product. It fills the GPU.
 #
 # ## 11 · A long sum, few outputs
 #
-# The gradient of a weight is a product with few outputs and a long k: all tokens of a batch are summed
-# over. A block for each tile of C leaves most SMs without work.
+# In training, the gradient of a weight matrix is a product that sums over all tokens of a batch. It has few outputs
+# and a very long k. With one block for each tile of C, most SMs have nothing to do.
 #
-# **Predict.** C is 64 × 64 and tiles are 16 × 16. How many SMs can work on it at most?
+# **Predict.** C is 64 × 64 and tiles are 16 × 16. How many SMs can work on this product at most?
 
 # %%
 gpulab.predict("gemm.few_blocks", ...)
 
 # %% [markdown]
-# **Split-K** cuts the sum, too: `gridDim.z` blocks share a tile of C, each takes some of the tiles along k,
-# and their sums are added. Here they are added to C by atomics. That costs an addition in memory for each
-# output and slice, and the order of the additions, so the last bits, may change from run to run. Libraries
-# also offer a second kernel that adds the slices in a fixed order, from a **workspace**.
+# **Split-K** cuts the sum into slices as well. `gridDim.z` blocks share each tile of C, each of them takes some of
+# the tiles along k, and their sums are added. Here the blocks add to C with atomics. This costs one addition in
+# memory for each output and slice. The order of the additions may change from run to run, and so may the last bits of
+# the result. Libraries therefore also offer a second way: each slice writes its sums into a **workspace**, and
+# another kernel adds them in a fixed order.
 #
 # ![A long sum for a small output. Without split-K one block has it and the other SMs are idle; with it four blocks take a quarter of k each, and their partial results are added.](drawings/split_k.svg)
 #
-# **Do.** Write `split_k(a, b, c)`. Blocks are (16, 16), the grid is (tiles across, tiles down, slices):
-# 16 slices, or another number. C comes as zeros. **Budget:** no block loads more than the
-# tiles of 16 of its slice, and one atomic addition for each output and slice.
-# About 15 lines. Sizes include 33 × 100 × 17: fewer tiles than slices.
+# **Do.** Write the kernel `split_k(a, b, c)`, which adds the product a·b to c. About 15 lines.
+#
+# - Input: `a` and `b` as for `tiled`. Output: `c`, which contains zeros before the launch.
+# - Launch: blocks of (16, 16) threads; the grid is (tiles across, tiles down, slices). There are usually 16 slices,
+#   but not always. Your kernel reads the number from `cuda.gridDim.z`.
+# - **Budget:** no block loads more than the tiles of 16 in its slice, and there is one atomic addition for each
+#   output and slice. Full marks need both.
+# - Sizes include 33 × 100 × 17, which has fewer tiles along k than slices, and 40 × 0 × 9.
 
 
 # %% nbgrader={"grade": false, "grade_id": "split_k", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -876,15 +962,15 @@ for slices in (1, 4, 16, 64):
     )
 
 # %% [markdown]
-# **Why.** The work stays, and more SMs share it; what is added is the traffic of the additions. More slices
-# pay until the GPU is full. Choosing between such variants by the shape is a good part of what a library
-# does.
+# **Why.** The total work stays the same, but more SMs share it. The additions cost extra traffic. So more slices pay
+# off until the GPU is full. Choosing between such variants by the shape of the product is a large part of what a
+# library does.
 #
 # ## 12 · The library's names
 #
 # ![Libraries for products, from the one call that does everything to the parts to build a kernel from: cuBLAS, cuBLASLt, CUTLASS.](drawings/libraries.svg)
 #
-# What you have built has names in every BLAS; cuBLAS, from C:
+# What you have built has a name in every BLAS. In cuBLAS, called from C, the names are:
 #
 # | product | routine |
 # |---|---|
@@ -893,16 +979,17 @@ for slices in (1, 4, 16, 64):
 # | matrix and matrix | `cublasSgemm`, C ← α·A·B + β·C |
 # | many small ones | `cublasSgemmStridedBatched` |
 #
-# Two habits surprise at first. Matrices lie **column after column**. A C program with rows after rows asks
-# for Bᵀ·Aᵀ, which is Cᵀ, which in memory is C by rows. And a **handle** holds a stream, a workspace and the
-# allowed arithmetic: creating it takes long, so it is made once. `torch.matmul`, `torch.bmm` and
-# `cupy.matmul` call these routines for you (cuBLAS documentation, sections 1 and 2).
+# Two conventions are surprising at first. cuBLAS stores matrices **column by column**. A C program that stores them
+# row by row asks for Bᵀ·Aᵀ instead: that is Cᵀ, which stored by columns is the same memory as C stored by rows. The
+# second convention is the **handle**, which holds a stream, a workspace and the kinds of arithmetic that are allowed.
+# Creating a handle takes long, so a program creates it once. `torch.matmul`, `torch.bmm` and `cupy.matmul` call these
+# routines for you (cuBLAS documentation, sections 1 and 2).
 #
 # ## Detective · A layer's weights
 #
-# A linear layer stores its weights as (outputs, inputs) and computes y = x·Wᵀ. A colleague changed two
-# lines of `tiled` for it. "W is read along its rows, so the transposed product costs the same: look, the
-# same sums, sectors and barriers."
+# A linear layer stores its weights as (outputs, inputs) and computes y = x·Wᵀ. A colleague changed two lines of
+# `tiled` for it, and says: "W is read along its rows, so the transposed product costs the same. Look, the same sums,
+# sectors and barriers."
 
 
 # %%
@@ -934,9 +1021,13 @@ for metric in ("global_load_sectors", "shared_load_bytes", "barriers_per_warp"):
     print(f"{metric:20}{plain[metric]:12,.0f}{transposed[metric]:12,.0f}")
 
 # %% [markdown]
-# **Do.** All of it is true. Hand both reports to `cycles` and find the unit that nobody mentioned. Then try
-# two cures, in copies of `linear`: (1) read the tile as `w_tile[k, tx]`, and load it so that this is right;
-# (2) keep the loads and change one number. Compare the cycles of both. The cell is free.
+# **Do.** All of that is true. Pass both reports to `cycles`, and find the unit that the colleague did not mention.
+# Then try two remedies, in copies of `linear`:
+#
+# 1. read the tile as `w_tile[k, tx]`, and change the load so that this is right;
+# 2. keep the loads as they are, and change one number.
+#
+# Compare the cycles of both. The next cell is free for your experiments.
 
 # %%
 # Your experiments.
@@ -944,39 +1035,38 @@ for metric in ("global_load_sectors", "shared_load_bytes", "barriers_per_warp"):
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what holds `linear` up, which of your own counts proves it, and which cure is
-# the better one, by what count? A person reads this: 1 point for the cause, 1 point for counts that you
-# measured.
+# In three to five sentences, say what limits `linear`, which of your own counts proves it, which remedy is better,
+# and by which count. A person reads this: 1 point for the cause, 1 point for counts that you measured.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "layer-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The lanes of a warp read `w_tile[tx, k]`, 32 words apart: all in one bank, 32 wavefronts a
-# request. Shared memory needs 33.06 cycles per 32 multiply-adds instead of 2.06, sixteen times as many.
-# Loading W down its columns cures the conflict (2.06 again), but its loads take 32 sectors per request:
-# 589,824 in all instead of 131,072. Rows of 33 words cure it and keep the 131,072 sectors, so that is the
-# better one. Sums, sectors and barriers cannot show a conflict.
+# **2 points:** The lanes of a warp read `w_tile[tx, k]`, 32 words apart, so all words are in one bank and a request
+# takes 32 wavefronts. Shared memory needs 33.06 cycles per 32 multiply-adds instead of 2.06, sixteen times as many.
+# Loading W down its columns removes the conflict (2.06 again), but then those loads take 32 sectors per request:
+# 589,824 in all instead of 131,072. Rows of 33 words remove the conflict too and keep the 131,072 sectors, so this
+# remedy is better. Sums, sectors and barriers cannot show a bank conflict.
 #
-# **1 point** (cause without counts): The column of the tile lies in one bank; pad the rows to 33.
+# **1 point** (cause without counts): A column of the tile lies in one bank, and padding the rows to 33 words helps.
 #
 # **0 points:** The transposed matrix is not coalesced. Or: transposing takes time.
 
 # %% [markdown]
 # ## Beyond · Your own best
 #
-# Open-ended and ungraded. Write the product for 256³ alone: no guards, any block, any tile. The figure of
-# merit is **instructions per multiply-add**: warp instructions times 32, over 256³. One is the least, the
-# multiply-add itself.
+# Open-ended and ungraded. Write the product for 256³ alone: you need no guards, and you may choose any block and any
+# tile. The figure of merit is **instructions per multiply-add**, that is, warp instructions times 32, divided by
+# 256³. It cannot be less than one, because the multiply-add itself is an instruction.
 #
 # | kernel | instructions per multiply-add |
 # |---|---|
 # | naive | 22.0 |
 # | blocked | 3.0 |
 # | ours: 8 × 8 outputs, tiles 16 deep, unsigned indices, 16-byte reads | 1.57 |
-# | bound for 8 × 8 outputs: 64 multiply-adds and four 16-byte reads for each k | 1.06 |
+# | bound for 8 × 8 outputs: 64 multiply-adds and four 16-byte reads for each k, (64 + 4) / 64 | 1.06 |
 #
-# Two things to know. An index of type `np.uint32` cannot be negative, so the instructions that let numba
-# count from the end fall away. And `cuda.shared.array(shape, np.float32, alignment=16)` tells the compiler
-# that it may read four neighbours at once, if it sees that they are neighbours. The report's lines tell
-# where instructions are left.
+# Two facts help. An index of type `np.uint32` cannot be negative, so the compiler leaves out the instructions with
+# which numba makes negative indices count from the end. And `cuda.shared.array(shape, np.float32, alignment=16)` lets
+# the compiler read four neighbouring words at once, provided it can see that they are neighbours. The report's lines
+# show where instructions are left to save.
 
 
 # %%
@@ -996,30 +1086,30 @@ merit(naive, (8, 32), (32, 8))
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. Which limits a product of 4,096 × 4,096 with 4,096 × 8 in float32 on an A100?</summary>
+# <details><summary>1. What limits a product of 4,096 × 4,096 with 4,096 × 8 in float32 on an A100?</summary>
 #
-# Memory. The large factor dominates the bytes, and each of its elements does 8 multiply-adds: 16 operations
-# for 4 bytes, about 4 per byte. The ridge is at 9.6.
+# Memory does. Most of the bytes are those of the large factor. Each of its elements does 8 multiply-adds, which is 16
+# operations for 4 bytes, or about 4 per byte. The ridge is at 9.6.
 # </details>
 #
 # <details><summary>2. Tiles grow from 32 to 128. What happens to the bytes from global memory?</summary>
 #
-# They fall to a quarter: 2/T words per multiply-add.
+# They fall to a quarter, because a tile needs 2/T words per multiply-add.
 # </details>
 #
 # <details><summary>3. A thread has 4 × 16 outputs. How many words does it read from shared memory per multiply-add?</summary>
 #
-# 20 words for 64 multiply-adds: 0.3125, more than the square's 0.25.
+# It reads 4 + 16 = 20 words for 64 multiply-adds, so 0.3125. That is more than the 0.25 of a square of 8 × 8.
 # </details>
 #
-# <details><summary>4. With two buffers, where does the one barrier of a round stand?</summary>
+# <details><summary>4. With two buffers, where is the one barrier of a round?</summary>
 #
-# After the other buffer has been written, before it is read: at the end of the round.
+# It comes after the other buffer has been written and before that buffer is read, so at the end of the round.
 # </details>
 #
 # <details><summary>5. C is 32 × 32 and k is a million. What do you do?</summary>
 #
-# Split k over many blocks and add their sums, with atomics or from a workspace.
+# Split k over many blocks and add up their sums, with atomics or through a workspace.
 # </details>
 
 # %%
@@ -1031,26 +1121,26 @@ gpulab.recap("06")
 # | question | rule |
 # |---|---|
 # | operations of a product | 2 · m · n · k |
-# | intensity, each element once | n/6 FLOP/B for float32 squares; 1/2 for a matrix and a vector |
+# | intensity if each element is moved once | n/6 FLOP/B for square float32 matrices; 1/2 for a matrix and a vector |
 # | words from global memory per multiply-add | 2/T with tiles of T × T |
-# | words from shared memory per multiply-add | (R + S) / (R · S) with R × S outputs a thread |
-# | barriers | two a round with one buffer, one with two |
-# | wide loads | fewer requests; the same sectors and wavefronts; rows must be aligned |
-# | occupancy | low is fine if each thread has enough independent work |
+# | words from shared memory per multiply-add | (R + S) / (R · S) with R × S outputs per thread |
+# | barriers per round | two with one buffer, one with two buffers |
+# | wide loads | fewer requests, but the same sectors and wavefronts; rows must be aligned |
+# | occupancy | may be low if each thread has enough independent work |
 # | few outputs, long k | split-K |
-# | many small ones | one launch for all: batched |
+# | many small products | one batched launch for all of them |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Higher occupancy is better; aim above half.* What counts is enough independent work under way.
-#   `blocked` has a quarter, and nothing above it on the ladder comes as near to the peak; see Volkov.
-# - *cuBLAS reaches 3.5 TFLOP/s on an RTX 4090, little more than a naive kernel.* If the clock includes
-#   allocation, copies and the creation of a handle. That is 4 % of the card's float32 peak; the product
-#   alone, at the peak, takes a twentieth of that time.
-# - *Memory-bound kernels need more parallelism.* They need fewer bytes. More parallelism helps where
-#   neither memory nor arithmetic is busy.
-# - *A roofline has one roof.* Each number format and unit has its own; do not divide float32 bytes into a
-#   tensor core's float16 peak.
+# - *Higher occupancy is better; aim above half.* What counts is enough independent work under way. `blocked` has a
+#   quarter, and nothing above it on the ladder comes as near to the peak. Volkov (reference 2) explains why.
+# - *cuBLAS reaches 3.5 TFLOP/s on an RTX 4090, little more than a naive kernel.* It does if the clock includes
+#   allocation, copies and the creation of a handle. That is 4 % of the card's float32 peak. At the peak, the product
+#   alone takes a twentieth of that time.
+# - *Memory-bound kernels need more parallelism.* They need fewer bytes. More parallelism helps where neither memory
+#   nor arithmetic is busy.
+# - *A roofline has one roof.* Each number format and each unit has its own. Do not compare the bytes of a float32
+#   kernel with a tensor core's float16 peak.
 
 # %%
 rtx = hardware.find("RTX 4090")

@@ -15,16 +15,17 @@
 #
 # **About two hours.** You need part A, lab 07 A (kernels in CUDA C++) and lab 09 (what float16 holds).
 #
-# Part A ended near the speed of the float32 lanes. A GPU has a second set of multipliers, many times as
-# fast, that do nothing but small matrix products. Here you feed them.
+# The product of part A ended near the speed of the float32 lanes. But a GPU has a second set of multipliers, many
+# times as fast, which do nothing but small matrix products. In this part you use them, and the difficulty is to feed
+# them.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
-# 1. read a table of tensor-core rates without falling for a factor of two;
+# 1. read a table of tensor-core rates without being wrong by a factor of two;
 # 2. write a product with `wmma` and with `mma.sync`, and say which lane holds what;
 # 3. say which sizes suit tensor cores, and pad or stage those that do not;
 # 4. choose the type of the sum, and show what a wrong choice costs;
-# 5. name what stands between a peak and what a product reaches.
+# 5. name what stands between a peak and the rate that a product reaches.
 
 # %%
 import numpy as np
@@ -38,10 +39,10 @@ gpulab.start("06")
 # %% [markdown]
 # ## 1 · A multiplier for matrices
 #
-# A **tensor core** does D = A·B + C on small tiles, with a whole warp as its caller. The factors have few
-# bits, the sum C more: float16 times float16 is added in float32. What you program, `m16n8k16` or `16 × 16
-# × 16`, is the shape of an *instruction*. How many multiply-adds the hardware does in a clock is another
-# number, and it has grown with each generation.
+# A **tensor core** computes D = A·B + C on small tiles, and a whole warp calls it together. The factors have few
+# bits, and the sum has more: float16 products are added in float32. The shapes that you program with, such as
+# `m16n8k16` or `16 × 16 × 16`, are those of an *instruction*. How many multiply-adds the hardware does per clock is a
+# different number, and it has grown with each generation.
 
 # %%
 from gpulab import hardware
@@ -61,17 +62,17 @@ lanes_rate = [int(hardware.find(name).fp32_lanes) for name in names]
 print(f"{'float32 lanes of an SM':24}" + "".join(f"{rate:10}" for rate in lanes_rate))
 
 # %% [markdown]
-# **Predict.** How many times as many multiply-adds do an A100's tensor cores do in float16 as its lanes in
+# **Predict.** How many times as many multiply-adds do an A100's tensor cores do in float16 as its lanes do in
 # float32?
 
 # %%
 gpulab.predict("gemm.tensor_ratio", ...)
 
 # %% [markdown]
-# **Dense and sparse.** From the A100 on, tensor cores can skip half of the products if A has at most two
-# numbers that are not zero in every four (**2:4 sparsity**). The rate doubles, on paper. Advertisements
-# like to print that figure. A model whose weights were not pruned to this pattern gets the dense one. (V100
-# and T4 have no such mode; the H100 has no INT4, which the A100 and the T4 have.)
+# **Dense and sparse.** From the A100 on, tensor cores can skip half of the products if at most two of every four
+# numbers of A are not zero (**2:4 sparsity**). On paper this doubles the rate, and advertisements like to print the
+# doubled figure. A model whose weights were not pruned to this pattern gets the dense rate. (V100 and T4 have no such
+# mode. The H100 has no INT4, although the A100 and the T4 do.)
 
 # %%
 for name in ("A100", "H100"):
@@ -98,18 +99,19 @@ roofline(
 )
 
 # %% [markdown]
-# **Why.** The higher the roof, the further right its ridge: what arithmetic limits on the lanes, memory
-# limits on the tensor cores. float16 halves the bytes as well. TF32 reads float32 and keeps 10 bits of
-# fraction, so it saves no bytes. PyTorch leaves it off for matrix products until you ask for it with
-# `torch.backends.cuda.matmul.fp32_precision = "tf32"` (PyTorch documentation, "CUDA semantics"; before version 2.9
-# the switch was called `allow_tf32`).
+# **Why.** The higher the roof, the further to the right is its ridge. So a product that is limited by arithmetic on
+# the lanes can be limited by memory on the tensor cores. float16 also halves the bytes. TF32 reads float32 and keeps
+# only 10 bits of the fraction, so it saves no bytes. PyTorch leaves it off for matrix products until you ask for it
+# with `torch.backends.cuda.matmul.fp32_precision = "tf32"` (PyTorch documentation, "CUDA semantics"; before version
+# 2.9 the switch was called `allow_tf32`).
 #
 # ## 2 · Fragments
 #
 # ![mma.m16n8k16: a warp multiplies a 16 × 16 piece of A by a 16 × 8 piece of B. Each of the 32 lanes holds 8 numbers of A, 4 of B and 4 of the result.](drawings/fragments.svg)
 #
-# `wmma` (warp matrix multiply-accumulate) is CUDA C++'s portable way. A **fragment** is a small matrix
-# spread over the registers of a warp; who holds which element is not said. All 32 lanes call together:
+# `wmma` (warp matrix multiply-accumulate) is the portable way of CUDA C++. A **fragment** is a small matrix that is
+# spread over the registers of a warp. CUDA does not say which lane holds which element. All 32 lanes make these calls
+# together:
 #
 #     wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> left;   // or matrix_b
 #     wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
@@ -118,13 +120,22 @@ roofline(
 #     wmma::mma_sync(sum, left, right, sum);          // sum += left · right
 #     wmma::store_matrix_sync(address, sum, lead, wmma::mem_row_major);
 #
-# A shape has three numbers, m, n and k: 16 × 16 × 16, 32 × 8 × 16 or 8 × 32 × 16 for float16 and INT8, 16 ×
-# 16 × 8 for TF32, 8 × 8 × 4 for float64 (CUDA Programming Guide, "Element Types and Matrix Sizes").
+# A shape has three numbers: m, n and k (CUDA Programming Guide, "Element Types and Matrix Sizes").
 #
-# **Do.** Complete `fragments`: C = A·B, A is m × k, B k × n, all multiples of 16, rows after rows. A block
-# is one warp and has the 16 × 16 outputs at row 16 · `blockIdx.y`, column 16 · `blockIdx.x`. **Budget:**
-# each fragment loaded once, and a quarter of the instructions that the float32 lanes would need at least,
-# one for each 32 multiply-adds. About 12 lines.
+# | factors | shapes, m × n × k |
+# |---|---|
+# | float16, INT8 | 16 × 16 × 16, 32 × 8 × 16 or 8 × 32 × 16 |
+# | TF32 | 16 × 16 × 8 |
+# | float64 | 8 × 8 × 4 |
+#
+# **Do.** Complete the kernel `fragments`, which computes C = A·B. About 12 lines.
+#
+# - Input: A (m × k) and B (k × n), float16, stored row by row. m, k and n are multiples of 16, and k may be 0.
+#   Output: C, float32.
+# - Launch: a block is one warp. It computes the 16 × 16 outputs from row 16 · `blockIdx.y` and column 16 ·
+#   `blockIdx.x` on.
+# - **Budget:** each fragment loaded once, and at most a quarter of the instructions that the float32 lanes would need
+#   at least, which is one for each 32 multiply-adds. Full marks need both.
 
 
 # %% nbgrader={"grade": false, "grade_id": "fragments", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -156,7 +167,7 @@ extern "C" __global__ void fragments(const __half* a, const __half* b, float* c,
 gpulab.check("gemm.fragments", fragments)
 
 # %% [markdown]
-# The same product on the ordinary lanes, one output a thread:
+# For comparison, the same product on the ordinary lanes, with one output per thread:
 
 # %%
 scalar = cp.RawKernel(
@@ -197,42 +208,47 @@ for name, report in (("float32 lanes", on_lanes), ("wmma", on_cores)):
     )
 
 # %% [markdown]
-# **Why.** One instruction stands for 128 multiply-adds of a warp, so issuing is no limit any more. Feeding
-# is. A fragment loaded from global memory is used once here, at 1/4 byte for each multiply-add. An A100's
-# SM does 1,024 of them in a clock and would want 256 bytes; its share of the DRAM bandwidth is 13 (2,039
-# GB/s over 108 SMs and 1.41 GHz). Tiles and register blocks are needed more than before. (PTX leaves open
-# which lane loads what. A fragment's load counts as one request that moves its bytes once.)
+# **Why.** One `mma_sync` does 16³ = 4,096 multiply-adds, which are 4,096 / 32 = 128 for each lane of the warp. So
+# issuing instructions is no longer the limit. Feeding is. Here each fragment is loaded from global memory and used
+# once, which costs 1/4 byte for each multiply-add. An A100's SM does 1,024 of them in a clock and would want 256
+# bytes. Its share of the DRAM bandwidth is 13 bytes (2,039 GB/s over 108 SMs and 1.41 GHz). So tiles and register
+# blocks are even more necessary than before. (PTX does not define which lane loads what. The report counts a
+# fragment's load as one request that moves its bytes once.)
 #
 # ## 3 · Who holds what
 #
-# Below `wmma` lies the instruction itself, `mma.sync`, and there the layout is fixed. For m16n8k16 a lane l
-# with g = l / 4 and t = l % 4 holds (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
+# Below `wmma` there is the instruction itself, `mma.sync`, and its layout is defined. For m16n8k16, let g = l / 4 and
+# t = l % 4 for lane l. Then lane l holds (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
 #
-# | register | of | row | columns |
+# | register | matrix | row | columns |
 # |---|---|---|---|
 # | a[0], a[1] | A, 16 × 16 | g, g + 8 | 2t and 2t + 1 |
-# | a[2], a[3] | A | g, g + 8 | the same, 8 further on |
+# | a[2], a[3] | A | g, g + 8 | the same, plus 8 |
 # | b[0] | B, 16 × 8 | 2t and 2t + 1 | g |
-# | b[1] | B | the same, 8 further down | g |
+# | b[1] | B | the same, plus 8 | g |
 # | d[0], d[1] | D, 16 × 8 | g | 2t and 2t + 1 |
 # | d[2], d[3] | D | g + 8 | 2t and 2t + 1 |
 #
-# A register of A or B holds two halves, the lower first.
+# A register of A or B holds two halves, the lower one first.
 #
-# **Predict.** Lane 13, register a[3], the lower half: which column of A?
+# **Predict.** Which column of A is in the lower half of register a[3] of lane 13?
 
 # %%
 gpulab.predict("gemm.held", ...)
 
 # %% [markdown]
-# The two halves of b[0] lie below each other in B. In memory they are neighbours if B lies column after
-# column. That is how a layer keeps its weights: W is (outputs, inputs), y = x·Wᵀ, so B = Wᵀ, and a column
-# of B is a row of W.
+# The two halves of b[0] are below each other in B. In memory they are neighbours if B is stored column by column.
+# That is how a layer stores its weights: W has the shape (outputs, inputs), and y = x·Wᵀ. So B is Wᵀ, and a column of
+# B is a row of W.
 #
-# **Do.** Complete `lanes`: y = x·Wᵀ; x is m × k, w n × k, y m × n; m and k are multiples of 16, n of 8. A
-# block is one warp and has the 16 × 8 outputs at row 16 · `blockIdx.y`, column 8 · `blockIdx.x`. `mma(d, a,
-# b)` is given. **Budget:** 6 load requests for each `mma`: two halves at a time. About 12 lines. A pointer
-# to pairs is `(const unsigned*)x`.
+# **Do.** Complete the kernel `lanes`, which computes y = x·Wᵀ. About 12 lines.
+#
+# - Input: x (m × k) and w (n × k), float16, stored row by row. m and k are multiples of 16, n is a multiple of 8, and
+#   k may be 0. Output: y (m × n), float32.
+# - Launch: a block is one warp. It computes the 16 × 8 outputs from row 16 · `blockIdx.y` and column 8 · `blockIdx.x`
+#   on.
+# - `mma(d, a, b)` is given. A pointer to pairs of halves is `(const unsigned*)x`.
+# - **Budget:** 6 load requests for each `mma`, so two halves at a time. Full marks need it.
 
 
 # %% nbgrader={"grade": false, "grade_id": "lanes", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -274,45 +290,49 @@ extern "C" __global__ void lanes(const __half* x, const __half* w, float* y, int
 gpulab.check("gemm.lanes", lanes)
 
 # %% [markdown]
-# **See.** One load of a register of A by a warp, and one store of D: which element belongs to which lane.
+# **See.** How one load of a register of A, and one store of D, are distributed over the lanes of a warp: which
+# element belongs to which lane?
 
 # %%
 gpulab.need(lanes)
 gpulab.show("gemm.lanes", lanes, view="accesses")
 
 # %% [markdown]
-# **Why.** Eight rows, four lanes in each: a request touches 8 rows with 16 bytes each, so half of every
-# sector it moves is for the next register. Libraries take the tile through shared memory instead and fetch
-# registers with `ldmatrix`, which hands four 8 × 8 tiles of halves to a warp, each lane naming one row of
-# 16 bytes. Its rows lie in different banks if their places are **swizzled**: exchanged in a pattern, in
-# place of padding.
+# **Why.** A request touches eight rows, with four lanes of 4 bytes in each. That is 16 bytes per row, half of a
+# sector. The other half of every sector belongs to the next register. Libraries therefore take the tile through
+# shared memory, and fetch the registers with `ldmatrix`. This instruction loads four 8 × 8 tiles of halves for a
+# warp, and each lane gives the address of one row of 16 bytes. These rows are in different banks if their places are
+# **swizzled**, which means exchanged in a pattern. Swizzling replaces padding.
 #
 # ## 4 · Sizes that fit
 #
-# `load_matrix_sync` wants its address at a multiple of 32 bytes and rows a multiple of 16 bytes apart: 8
-# halves (CUDA Programming Guide, "Warp Matrix Functions"). With k = 37 every row starts somewhere else. Two
-# ways out:
+# `load_matrix_sync` requires an address that is a multiple of 32 bytes, and rows that are a multiple of 16 bytes
+# apart, which is 8 halves (CUDA Programming Guide, "Warp Matrix Functions"). With k = 37 every row would start at a
+# different offset. There are two solutions.
 #
-# **Pad the data.** Zeros along k add nothing to a sum. cuBLAS takes any size since version 11 and uses
-# tensor cores for it; sizes decide how well. In float16 rows should be multiples of 16 bytes at least, 8
-# elements; multiples of 128 bytes are best on an A100 (NVIDIA, *Matrix Multiplication Background*). GPT-2's
-# vocabulary has 50,257 entries.
+# **Pad the data.** Zeros along k add nothing to a sum. Since version 11, cuBLAS uses tensor cores for any size, but
+# sizes decide how well. In float16 rows should be multiples of at least 16 bytes, or 8 elements. On an A100 multiples
+# of 128 bytes are best (NVIDIA, *Matrix Multiplication Background*). GPT-2's vocabulary has 50,257 entries.
 #
-# **Predict.** What is the least multiple of 64 that holds it?
+# **Predict.** What is the least multiple of 64 that holds this vocabulary?
 
 # %%
 gpulab.predict("gemm.padded", ...)
 
 # %% [markdown]
-# **Stage the tile.** A block copies its tile to shared memory, element by element, with zeros where k ends;
-# in there the rows have whatever length you give them, by the rules above (`__shared__ __align__(32)
-# __half tile[64][16]`; pad by 8). And the tile serves several warps, each fragment
-# several products.
+# **Stage the tile.** A block copies its tile to shared memory element by element, with zeros where k ends. There the
+# rows have whatever length you give them, provided it follows the rules above. (Declare the tile as `__shared__
+# __align__(32) __half tile[64][16]`. Rows that are 8 halves longer avoid conflicts.) The tile also serves several
+# warps, and each fragment serves several products.
 #
-# **Do.** Complete `tiles`: C = A·B with m and n multiples of 64, and any k, also odd ones and 0. A block
-# has (32, 4) threads, four warps, and 64 × 64 outputs at row 64 · `blockIdx.y`, column 64 · `blockIdx.x`.
-# Each warp has a quarter of them, 32 × 32, in four accumulators. **Budget:** the bytes that tiles of 64
-# need; 1/8 byte from shared memory for each multiply-add; no bank conflicts. About 30 lines.
+# **Do.** Complete the kernel `tiles`, which computes C = A·B. About 30 lines.
+#
+# - Input and output: as for `fragments`, but m and n are multiples of 64, and k is any number, including odd ones and
+#   0.
+# - Launch: blocks of (32, 4) threads, so four warps. A block computes the 64 × 64 outputs from row 64 · `blockIdx.y`
+#   and column 64 · `blockIdx.x` on. Each warp has a quarter of them, 32 × 32, in four accumulators.
+# - **Budget:** as many bytes loaded as tiles of 64 need, 1/8 byte from shared memory for each multiply-add, and no
+#   bank conflicts. Full marks need all three.
 
 
 # %% nbgrader={"grade": false, "grade_id": "tiles", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -379,17 +399,17 @@ bars(
 )
 
 # %% [markdown]
-# **Why.** A tile of T moves 4/T bytes per multiply-add in float16. To keep an A100's tensor cores busy from
-# DRAM alone, with 13.4 bytes for 1,024 multiply-adds, T would have to be 306; the L2 catches most repeats, so
-# libraries manage with 128 × 256. The 16 × 16 fragment is a register block like that of part A, owned by a
-# warp in place of a thread.
+# **Why.** A tile of T × T loads 2 · T halves, so 4 · T bytes, for T² multiply-adds in each step along k. That is 4/T
+# bytes per multiply-add. To keep an A100's tensor cores busy from DRAM alone, with 13.4 bytes for 1,024
+# multiply-adds, T would have to be 306. The L2 catches most repeated loads, so libraries manage with 128 × 256. A 16
+# × 16 fragment is a register block like that of part A, but it belongs to a warp instead of a thread.
 #
 # ## 5 · Sums that are wide enough
 #
-# A float16 has 11 significant bits. A product of two of them has 22 and fits into a float32. A tensor core
-# multiplies exactly, lines the products of one instruction up with the sum so far, cuts off what is too
-# small, and adds (measured by M. Fasi et al., 2021). The sum is kept in the accumulator's type: float32, or
-# float16 if you ask for it, which takes half the registers.
+# A float16 number has 11 significant bits. A product of two of them has 22, and fits into a float32. A tensor core
+# multiplies exactly. It then aligns the products of one instruction with the sum so far, cuts off what is too small,
+# and adds (measured by M. Fasi et al., 2021). The sum is kept in the type of the accumulator: float32, or float16 if
+# you ask for it, which takes half the registers.
 #
 # ## Detective · The sum that grew too slowly
 #
@@ -436,9 +456,12 @@ print(f"its test, k = 32, numbers around 0: error {error(steady_first_try, 32, n
 gpulab.check("gemm.steady", steady_first_try, attempt=False)
 
 # %% [markdown]
-# **Do.** Look at how the error depends on k (the next cell is free), then mend `steady`. The factors stay
-# float16 and the tensor cores do the adding. **Budget:** as for `fragments`. A result is right within 0.1
-# %.
+# **Do.** Find out how the error depends on k. The next cell is free for this. Then write the corrected kernel
+# `steady`.
+#
+# - Input, output and launch: as for `fragments`. The factors stay float16, and the tensor cores do the adding.
+# - **Budget:** at most a quarter of the instructions that the float32 lanes would need at least, as for `fragments`.
+# - A result is right if it is within 0.1 %. Full marks need this at every k, and the budget.
 
 # %%
 # Your experiments: error(steady_first_try, …, numbers.random), for several k.
@@ -473,7 +496,8 @@ extern "C" __global__ void steady(const __half* a, const __half* b, float* c, in
 gpulab.check("gemm.steady", steady)
 
 # %% [markdown]
-# **See.** The error of both over k, with positive factors (uniform, 0 to 1). Both axes are logarithmic.
+# **See.** The error of both kernels for different k, with positive factors (uniform, 0 to 1). Both axes are
+# logarithmic.
 
 # %% jupyter={"source_hidden": true}
 gpulab.need(steady)
@@ -499,28 +523,28 @@ ax.minorticks_off()
 plot.picture(ax, "Both errors grow with k; the one of a sum in float16 soon passes 0.1 %.")
 
 # %% [markdown]
-# The float16 sum is hundreds to thousands of times worse, and past k = 64 it is off by more than 0.1 %.
+# The float16 sum is hundreds to thousands of times worse, and beyond k = 64 it is off by more than 0.1 %.
 #
-# **Why.** A sum of k positive numbers grows like k, the spacing of float16 with it; at 2,048 a 1 is lost
-# altogether. Numbers around 0 hide it, because their sums stay small. The float32 sum errs a little with k
-# too, since what a tensor core cuts off is cut towards zero. The order of the additions differs between
-# kernels, shapes and GPUs; so do the last bits. Compare with a tolerance.
+# **Why.** A sum of k positive numbers grows with k, and the spacing of float16 grows with the sum. At 2,048 the
+# spacing is 2, so an added 1 is lost altogether. Numbers around 0 hide this fault, because their sums stay small. The
+# error of the float32 sum also grows slightly with k, because a tensor core cuts off towards zero. The order of the
+# additions differs between kernels, shapes and GPUs, and so do the last bits. So compare results with a tolerance.
 #
 # ## 6 · Reached over peak
 #
-# **Utilisation** is operations per second over the peak *of the format and unit used*, dense. The best
-# products measured reach 87 % of it on an A100 and 80 % on an H100 (S. Bekman, *Machine Learning
-# Engineering*, table of maximum achievable matmul FLOPS). What eats the rest:
+# **Utilisation** is operations per second, divided by the dense peak *of the format and unit used*. The best products
+# measured reach 87 % of it on an A100 and 80 % on an H100 (S. Bekman, *Machine Learning Engineering*, table of
+# maximum achievable matmul FLOPS). The rest is lost to
 #
-# - **tile quantisation**: C's edges do not fill their tiles;
+# - **tile quantisation**: the edges of C do not fill their tiles;
 # - **wave quantisation**: the last round of tiles leaves SMs without work;
-# - memory, too short a k, starting and ending of kernels;
+# - memory, too short a k, and the start and end of kernels;
 # - power: a chip at its power limit lowers its clock.
 #
-# The first two need no GPU to be known.
+# You can compute the first two without a GPU.
 #
-# **Predict.** n = 1,408, tiles of 128 × 128, 108 SMs with a tile each at a time. What share of the SMs'
-# time is used?
+# **Predict.** n = 1,408, tiles are 128 × 128, and each of 108 SMs has one tile at a time. What share of the SMs' time
+# is used?
 
 # %%
 gpulab.predict("gemm.waves", ...)
@@ -548,27 +572,28 @@ ax.set(xlabel="n of an n × n × k product", ylabel="SM time used (%)\nmodelled"
 plot.picture(ax, "Each time one tile too many begins a round, the share falls; the larger n, the less.")
 
 # %% [markdown]
-# A product a little larger can take nearly twice as long; the larger it is, the less the last round
-# matters.
+# A product that is only a little larger can take nearly twice as long. The larger the product, the less the last
+# round matters.
 #
-# **Why.** 1,280 has 100 tiles, one round; 1,408 has 121, two. A library then takes smaller tiles, or cuts
-# some tiles along k so that all SMs end together (**stream-K**; M. Osama et al., 2023). Whole models reach
-# less than their products: the rest of their time goes into everything else.
+# **Why.** 1,280 / 128 = 10, so 1,280 has 10² = 100 tiles, which are one round on 108 SMs. 1,408 has 11² = 121 tiles,
+# which are two rounds. A library then takes smaller tiles, or it cuts some tiles along k so that all SMs finish
+# together (**stream-K**; M. Osama et al., 2023). Whole models reach less than their products, because the rest of
+# their time goes into everything else.
 #
 # ## 7 · What the library does beyond
 #
-# | you have | a library has, too |
+# | you have | a library also has |
 # |---|---|
 # | tiles of 64 × 64 × 16 | 128 × 256 × 64 and dozens of others, chosen by shape |
 # | one buffer | three to five, filled by `cp.async` (A100) or TMA (H100) |
 # | padding | swizzled tiles and `ldmatrix` |
 # | a store of C | an **epilogue**: bias, activation and conversion before the store (cuBLASLt) |
 # | a warp's `mma.sync` | `wgmma` for four warps, from shared memory (H100); `tcgen05` (Blackwell) |
-# | all warps alike | warps that only load and warps that only multiply |
+# | warps that all do the same | warps that only load, and warps that only multiply |
 #
-# `mma.sync` runs on an H100 as well, but not at its peak; that takes `wgmma` (NVIDIA H100 whitepaper, 2022;
-# PTX ISA). You write kernels with all of these in lab 23 (rings, TMA, swizzles, warps with roles) and lab 24
-# (`wgmma`, `tcgen05`). On a GPU the next cell measures your kernels against cuBLAS in float16.
+# `mma.sync` runs on an H100 as well, but it does not reach the H100's peak. That takes `wgmma` (NVIDIA H100
+# whitepaper, 2022; PTX ISA). You write kernels with all of these in lab 23 (rings, TMA, swizzles, warps with roles)
+# and lab 24 (`wgmma`, `tcgen05`). On a GPU the next cell measures your kernels against cuBLAS in float16.
 
 # %% jupyter={"source_hidden": true}
 from gpulab import device
@@ -603,30 +628,30 @@ else:
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. A GPU is sold with 1,979 TFLOP/s in float16, an H100. What do you get for a dense product, at most?</summary>
+# <details><summary>1. An H100 is sold with 1,979 TFLOP/s in float16. What is the most that a dense product can get?</summary>
 #
-# 989: the printed rate is with 2:4 sparsity.
+# 989 TFLOP/s, because the printed rate is with 2:4 sparsity.
 # </details>
 #
-# <details><summary>2. How many load requests fill the registers for one m16n8k16, at the least with 4-byte loads?</summary>
+# <details><summary>2. How many 4-byte load requests does it take at least to fill the registers for one m16n8k16?</summary>
 #
-# Six: four registers of A, two of B.
+# Six: four registers of A and two of B.
 # </details>
 #
 # <details><summary>3. A layer has 1,000 inputs. Does it run on tensor cores?</summary>
 #
-# Yes, as any size does. 1,000 float16 are 2,000 bytes, a multiple of 16 and not of 128: 1,024 would suit
-# them better.
+# Yes, as any size does. 1,000 float16 numbers are 2,000 bytes, which is a multiple of 16 but not of 128, so 1,024
+# would suit them better.
 # </details>
 #
-# <details><summary>4. Factors in float16, sums in float16: which test shows the fault?</summary>
+# <details><summary>4. Factors and sums are both float16. Which test shows the fault?</summary>
 #
 # Long sums of positive numbers.
 # </details>
 #
-# <details><summary>5. A product reaches 400 TFLOP/s in bfloat16 on an H100. Utilisation?</summary>
+# <details><summary>5. A product reaches 400 TFLOP/s in bfloat16 on an H100. What is its utilisation?</summary>
 #
-# 400 / 989 = 40 %, of the dense peak.
+# 400 / 989 = 40 % of the dense peak.
 # </details>
 
 # %%
@@ -639,25 +664,25 @@ gpulab.recap("06")
 # |---|---|
 # | multiply-adds of an m × n × k instruction | m · n · k for the whole warp |
 # | bytes per multiply-add, float16, tiles of T | 4/T |
-# | `mma` wants B | by columns: as a layer stores W |
+# | layout of B for `mma` | by columns, as a layer stores W |
 # | rows in memory | multiples of 16 bytes; 128 are best |
-# | k does not fit | zeros |
-# | sums | float32 |
-# | peak to compare with | dense, of that format, on that unit |
-# | n just above a multiple | look at tiles and rounds |
+# | k does not fit | fill up with zeros |
+# | type of the sum | float32 |
+# | peak to compare with | the dense one, of that format, on that unit |
+# | n just above a multiple of the tile | count tiles and rounds |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Tensor cores multiply 4 × 4 matrices.* The V100's did, 64 multiply-adds a clock. An A100's does 256, an
-#   H100's 512 in float16: the table in section 1.
-# - *An H100 does 1,979 TFLOP/s in float16 and 989 in TF32.* With 2:4 sparsity. Dense they are 989 and 495.
+# - *Tensor cores multiply 4 × 4 matrices.* Those of the V100 did, with 64 multiply-adds per clock. One of an A100
+#   does 256, and one of an H100 does 512 in float16, as the table in section 1 shows.
+# - *An H100 does 1,979 TFLOP/s in float16 and 989 in TF32.* It does with 2:4 sparsity. Dense they are 989 and 495.
 # - *It has INT4 tensor cores.* The A100 has. The H100's data sheet ends at INT8.
-# - *wmma has the shapes 16 × 16, 32 × 8 and 8 × 32.* A shape has a k as well: section 2.
-# - *Dimensions must be multiples of 8 or tensor cores are not used.* Not since cuBLAS 11. It is a matter of
-#   speed.
-# - *TF32 is automatic and ten times as fast.* PyTorch leaves it off for products. The peaks differ by 8 on
-#   an A100, and no memory is saved.
-# - *A well-tuned program reaches 80 to 95 %.* The best single products reach 80 to 87 %; programs less.
+# - *wmma has the shapes 16 × 16, 32 × 8 and 8 × 32.* A shape also has a k, as in section 2.
+# - *Dimensions must be multiples of 8 or tensor cores are not used.* This has not been true since cuBLAS 11. It is a
+#   matter of speed.
+# - *TF32 is automatic and ten times as fast.* PyTorch leaves it off for products. The peaks differ by a factor of 8
+#   on an A100, and no memory is saved.
+# - *A well-tuned program reaches 80 to 95 %.* The best single products reach 80 to 87 %, and programs reach less.
 
 # %%
 for name in ("A100", "H100"):

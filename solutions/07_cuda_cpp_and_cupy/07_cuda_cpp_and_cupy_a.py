@@ -13,21 +13,20 @@
 # %% [markdown]
 # # 07A · CUDA C++
 #
-# **About three hours.** You have done lab 03 and know grids, blocks and reports. You can read C a little: types,
-# `if`, `for`, pointers. You need no GPU.
+# **About three hours.** You need lab 03 (grids, blocks, reports), and you should be able to read a little C: types,
+# `if`, `for`, pointers. You do not need a GPU.
 #
-# numba hid the language that GPUs are mostly programmed in. Here you write it. The text goes through NVIDIA's
-# compiler as you typed it, and what comes out runs in the simulator.
+# Most GPU programs are written in CUDA C++, which numba has hidden from you so far. In this lab you write it
+# yourself. NVIDIA's compiler translates your text as you typed it, and the simulator runs the result.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
-# 1. write a CUDA C++ kernel with pointers, pitches and templates, and launch it with arguments of the right
-#    types;
-# 2. read a compiler's, a launch's and a kernel's error, and say which of them a real GPU would not have told
-#    you;
+# 1. write a CUDA C++ kernel with pointers, pitches and templates, and launch it with arguments of the right types;
+# 2. read an error of the compiler, of a launch or of a kernel, and say which of them a real GPU would not have
+#    reported;
 # 3. move 16 bytes with one instruction;
 # 4. find your own lines again in PTX and in machine code;
-# 5. say where a multiply-add rounds once, and make use of it.
+# 5. say where a multiply-add rounds only once, and make use of it.
 
 # %%
 import numpy as np
@@ -42,10 +41,10 @@ gpulab.start("07")
 # %% [markdown]
 # ## 1 · From the first line
 #
-# `__global__` makes a function a **kernel**: the host launches it, a thread runs it, it returns nothing.
-# `extern "C"` keeps its name as it is; C++ would append the types of its parameters. A thread finds its place
-# in `blockIdx`, `blockDim` and `threadIdx`, which need no import. Parameters have types, and an array arrives
-# as a **pointer**: the address of its first element.
+# `__global__` makes a function a **kernel**: the host launches it, every thread runs it, and it returns nothing.
+# `extern "C"` keeps the function's name as it is, because C++ would otherwise add the types of its parameters to the
+# name. A thread finds its position in `blockIdx`, `blockDim` and `threadIdx`, which need no import. Every parameter
+# has a type, and an array arrives as a **pointer**, which is the address of its first element.
 
 
 # %%
@@ -64,9 +63,9 @@ saxpy((4,), (256,), (cp.float32(2), x, y, cp.int32(x.size)))  # 2. launch: block
 y.get()[:5]  # 3. copy out
 
 # %% [markdown]
-# CuPy's **RawKernel** takes the text and compiles it when it is first launched, with **NVRTC**, the compiler
-# as a library. A program all in C++ says the same in other words, and asks after every step whether it went
-# well:
+# CuPy's **RawKernel** takes the text and compiles it when it is first launched. It uses **NVRTC**, NVIDIA's compiler
+# as a library. In a program that is all C++ the same steps look like this. Such a program checks after every step
+# whether the step succeeded:
 #
 # ```c++
 # float *x, *y;                                     // variables of the host that hold addresses of the device
@@ -78,7 +77,8 @@ y.get()[:5]  # 3. copy out
 # CHECK(cudaFree(x));
 # ```
 #
-# `nvcc program.cu -o program` compiles it: the kernels by NVIDIA's compiler, the rest by your machine's own.
+# `nvcc program.cu -o program` compiles the program: NVIDIA's compiler translates the kernels, and your machine's own
+# C++ compiler translates the rest.
 #
 # **Predict.** How many blocks of 256 threads do 1,000,000 elements need?
 
@@ -86,29 +86,35 @@ y.get()[:5]  # 3. copy out
 gpulab.predict("cpp.grid", ...)
 
 # %% [markdown]
-# **Why.** Integer division in C rounds down, so `n / 256` blocks leave the last elements out and
-# `(n + 255) / 256` do not. The `if (i < n)` is for the threads that are too many.
+# **Why.** Integer division in C rounds down. So `n / 256` blocks would leave out the last elements, and `(n + 255) /
+# 256` blocks do not. The last block may then have more threads than elements, and `if (i < n)` keeps those threads
+# from doing anything.
 #
 # ## 2 · Pointers know no shape
 #
-# A numba array brings its shape and strides along. A pointer brings nothing: `image[k]` is k elements behind
-# the start, whatever you meant. Two-dimensional data lie row behind row, and the distance from one row to the
-# next is the **pitch**. It is often more than the row is long, so that every row starts at a multiple of 32
-# bytes or more (`cudaMallocPitch` does that). The bytes between are padding and belong to nobody.
-#
 # ![An array of three rows and four columns lies in memory row after row. The pointer knows only where it begins; element (1, 2) is at 1 · 4 + 2 = 6.](drawings/rows_in_memory.svg)
 #
-# **Predict.** An image of bytes has a pitch of 512. How many bytes behind its start lies the element in row
-# 3, column 10?
+# A numba array carries its shape and strides with it. A pointer carries nothing: `image[k]` is the element k places
+# after the start, whatever you meant. A two-dimensional array is stored row after row, and the distance from the
+# start of one row to the start of the next is the **pitch**. It is often larger than the row is long, so that every
+# row can start at a multiple of 32 bytes or more. (`cudaMallocPitch` chooses such a pitch.) The bytes in between are
+# padding and hold no data.
+#
+# **Predict.** An image of bytes has a pitch of 512. How many bytes after its start is the element in row 3, column
+# 10?
 
 # %%
 gpulab.predict("cpp.offset", ...)
 
 # %% [markdown]
-# **Do.** Complete `invert`: `out` becomes 255 minus `image` for all `rows` × `cols` elements. The padding of
-# `out` stays as it is. Blocks have 32 × 8 threads, and the grid covers the image. The check names its sizes
-# rows × cols in pitch: in *9 × 33 in 64* the columns 33 to 63 are padding. **Budget:** as many sectors
-# loaded, and as many stored, as the image has. About 4 lines.
+# **Do.** Complete the kernel `invert`, which sets `out` to 255 minus `image`. About 4 lines.
+#
+# - Input: `image`, an image of bytes with `rows` × `cols` elements and a pitch of `pitch` bytes.
+# - Output: `out`, bytes with the same pitch. The padding of `out` must stay as it is.
+# - Launch: blocks of 32 × 8 threads, in a grid that covers the image.
+# - **Budget:** as many sectors loaded, and as many stored, as the image has. Full marks need the right result and
+#   this budget, at every size.
+# - The check names its sizes as rows × cols in pitch. In *9 × 33 in 64*, columns 33 to 63 are padding.
 
 
 # %% nbgrader={"grade": false, "grade_id": "invert", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -131,32 +137,34 @@ extern "C" __global__ void invert(
 gpulab.check("cpp.invert", invert)
 
 # %% [markdown]
-# **See.** What one warp loads and what it stores. Bytes are small: a whole warp fits into one sector.
+# **See.** What one warp loads and what it stores. Bytes are small, so the 32 bytes of a whole warp fit into one
+# sector.
 
 # %%
 gpulab.need(invert)
 gpulab.show("cpp.invert", invert, view="accesses")
 
 # %% [markdown]
-# **Why.** `threadIdx.x` runs fastest through a warp, as in numba, so it must run along the row. A warp that
-# moves bytes uses a quarter of what a request can carry. Kernels on images load four pixels at once for that
-# reason; section 5 does it with floats.
+# **Why.** As in numba, `threadIdx.x` changes fastest within a warp, so it must run along the row. A warp whose lanes
+# move one byte each uses 32 of the 128 bytes that its lanes could move with 4 bytes each, a quarter. That is why
+# kernels for images load four pixels at once. Section 5 does the same with floats.
 #
 # ## 3 · What goes wrong, and how it looks
 #
 # ![A launch returns before the kernel has run. A kernel that fails is noticed only by a later call, so the error is reported at a line that is not to blame.](drawings/late_error.svg)
 #
-# Three kinds of error, at three times:
+# There are three kinds of errors, and they appear at three different times:
 #
-# - The **compiler** refuses the text. You get the line.
-# - The **launch** is impossible: too many threads in a block, too much shared memory, no blocks. In C++ the
-#   launch returns nothing, so nobody notices unless the program asks `cudaGetLastError()`.
-# - The **kernel** fails while it runs, after the launch has returned. The error comes out of a later call,
-#   mostly a copy (**asynchronous**), and from then on every call fails: it is **sticky**, and only a new
-#   process is well again.
+# - The **compiler** rejects the text. It reports the line.
+# - The **launch** is impossible: a block has too many threads or too much shared memory, or there are no blocks. In
+#   C++ a launch returns nothing, so you notice this only if the program calls `cudaGetLastError()`.
+# - The **kernel** fails while it runs, after the launch has returned. A later call reports the error, usually a copy
+#   (the error is **asynchronous**). From then on every call fails (it is **sticky**), and only a new process works
+#   again.
 #
-# Then there is the worst kind, which is no error: wrong types of arguments. The launch copies bytes. The cell
-# shows one of each. It uses the simulator on every machine, because the last ones could harm a GPU's session.
+# The worst mistake reports no error at all: arguments of the wrong type, because a launch only copies bytes. The next
+# cell shows one example of each. It uses the simulator on every machine, because the last ones could damage a GPU's
+# session.
 
 
 # %%
@@ -181,23 +189,27 @@ said(lambda: kernel((4,), (256,), (2.0, x32, y32, n)))
 said(lambda: kernel((4,), (256,), (two, x64, y32, n)))
 
 # %% [markdown]
-# **Why.** CuPy itself passes the last two on: a Python `2.0` is eight bytes where the kernel takes four, and
-# an array of float64 is read as if it were float32. You get numbers, and they are wrong. The third one is
-# real on a GPU too, but seldom said: a store a little behind an array most often hits somebody else's memory.
-# On a GPU run `compute-sanitizer python program.py`, which watches every access.
+# **Why.** CuPy itself would accept the last two. A Python `2.0` is eight bytes where the kernel takes four, and an
+# array of float64 is read as if it were float32. You get numbers, and they are wrong. The third is an error on a GPU
+# too, but it is rarely reported, because a store slightly behind an array usually falls into the memory of another
+# array. On a GPU run `compute-sanitizer python program.py`, which watches every access.
 #
 # ## 4 · One text, many types
 #
-# A **template** is a text with a type left open: `template <typename T>`. Every type that is used becomes a
-# kernel of its own, an **instance**, with a name that C++ makes up. CuPy's **RawModule** compiles the
-# instances in `name_expressions`, and `module.get_function("scale<float>")` finds one by the name you wrote.
+# A **template** is a text in which a type is left open: `template <typename T>`. For every type that you use, the
+# compiler makes a separate kernel, called an **instance**, and C++ makes up a name for it. CuPy's **RawModule**
+# compiles the instances that you list in `name_expressions`. Then `module.get_function("scale<float>")` finds an
+# instance by the name that you wrote.
 #
 # ![One text with a type T in it becomes a kernel for each type that is asked for.](drawings/template.svg)
 #
-# **Do.** Two cells. Complete the kernel: every `x[i]` becomes `x[i] * factor`. Then write the host function
-# `scale(x, factor)`, which launches the instance for the dtype of `x`: float32, float64 or int32, which C++
-# calls `float`, `double` and `int`. `x` may be empty. A launch converts nothing: `x.dtype.type(v)` is v in the
-# type of x. **Budget:** one launch; each element read once and written once. About 2 and 5 lines.
+# **Do.** This task has two cells. First complete the kernel (about 2 lines): it replaces every `x[i]` by `x[i] *
+# factor`. Then write the host function `scale(x, factor)` (about 5 lines), which launches the right instance for `x`.
+#
+# - Input and output: `x`, a one-dimensional device array of float32, float64 or int32, which C++ calls `float`,
+#   `double` and `int`. `x` may be empty. `factor` is a Python number.
+# - A launch converts nothing. `x.dtype.type(v)` is v in the type of `x`.
+# - **Budget:** one launch, and each element read once and written once. Full marks need both, for all three types.
 
 
 # %% nbgrader={"grade": false, "grade_id": "scale-kernel", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -230,7 +242,7 @@ def scale(x, factor):
 gpulab.check("cpp.scale", scale)
 
 # %% [markdown]
-# **See.** The names that C++ gave the instances, and what the type costs.
+# **See.** How many bytes and sectors each type costs, and the names that C++ gave to the instances.
 
 # %%
 gpulab.need(scale)
@@ -240,24 +252,24 @@ for dtype in (cp.float32, cp.float64, cp.int32):
 dict(cuda_c_module(module.code, title="scale", names=module.name_expressions).names)
 
 # %% [markdown]
-# **Why.** `_Z5scaleIfEvPT_S0_i` reads: a function of 5 letters, `scale`, with float (`f`) for T, which
-# returns void (`v`) and takes a pointer to T, a T and an int. `extern "C"` avoids that, but a C name can have
-# only one meaning, so templates cannot have one.
+# **Why.** Read `_Z5scaleIfEvPT_S0_i` from left to right: a function whose name has 5 letters, `scale`, with float
+# (`f`) for T, which returns void (`v`) and takes a pointer to T, a T and an int. `extern "C"` prevents such names.
+# But a C name can have only one meaning, so a template cannot be `extern "C"`.
 #
 # ## 5 · Sixteen bytes at a time
 #
 # ![A float4 load brings four floats with one instruction. The warp asks for 512 bytes at once, in 16 sectors, and issues a quarter of the instructions.](drawings/wide_load.svg)
 #
-# A lane can load 4, 8 or 16 bytes with one instruction. CUDA has types for it: a `float4` is four floats `x`,
-# `y`, `z`, `w` at an address that is a multiple of 16. Arrays from CuPy start at multiples of
-# 256 bytes, so
+# A lane can load 4, 8 or 16 bytes with one instruction. CUDA has types for this. A `float4` consists of four floats,
+# `x`, `y`, `z` and `w`, at an address that is a multiple of 16. Arrays from CuPy start at multiples of 256 bytes, so
+# you may write
 #
 # ```c++
 # const float4* a4 = reinterpret_cast<const float4*>(a);
 # ```
 #
-# counts the same memory in steps of 16 bytes. Nothing is converted. What moves stays the same; how often you
-# ask falls to a quarter.
+# This counts the same memory in steps of 16 bytes, and converts nothing. The same bytes move, but with a quarter of
+# the requests.
 #
 # **Predict.** How many load requests does it take to read 65,536 floats as float4?
 
@@ -265,9 +277,14 @@ dict(cuda_c_module(module.code, title="scale", names=module.name_expressions).na
 gpulab.predict("cpp.requests", ...)
 
 # %% [markdown]
-# **Do.** Complete `copy4`: `b` becomes equal to `a`. The launch has 1,024 threads, whatever `n` is, and `n`
-# need not be a multiple of four. **Budget:** n / 128 loads and as many stores, plus one each for the tail. In
-# all no more sectors than the arrays have. About 7 lines.
+# **Do.** Complete the kernel `copy4`, which makes `b` equal to `a`. About 7 lines.
+#
+# - Input and output: `a` and `b`, arrays of `n` floats that start at a multiple of 256 bytes. `n` need not be a
+#   multiple of four.
+# - Launch: 1,024 threads, whatever `n` is.
+# - **Budget:** n / 128 load requests and as many store requests, plus one each for the tail, and in all no more
+#   sectors than the two arrays have. Full marks need both.
+# - Sizes include 1, 3, 1,023 and 65,539.
 
 
 # %% nbgrader={"grade": false, "grade_id": "copy4", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -291,35 +308,37 @@ extern "C" __global__ void copy4(const float* a, float* b, int n) {
 gpulab.check("cpp.copy4", copy4)
 
 # %% [markdown]
-# **See.** One request of your kernel. All four rows of 128 bytes are asked for at once.
+# **See.** One request of your kernel. It asks for all four rows of 128 bytes at once.
 
 # %%
 gpulab.need(copy4)
 gpulab.show("cpp.copy4", copy4, view="accesses")
 
 # %% [markdown]
-# **Why.** numba has no element of 16 bytes; C++ has. Fewer requests mean fewer instructions to issue, and
-# more bytes in flight for each. An address that is no multiple of 16 is an error on a GPU, not a slow access:
-# `a + 1` cannot be read as float4.
+# **Why.** C++ has elements of 16 bytes, and numba does not. With fewer requests there are fewer instructions to
+# issue, and each of them has more bytes in flight. On a GPU an address that is not a multiple of 16 is an error, not
+# just a slow access: `a + 1` cannot be read as a float4.
 #
 # ## 6 · From your line to PTX
 #
-# **PTX** is the instruction set of a machine that nobody builds. It has as many registers as you like, each
-# with a type, and every GPU's real instructions are made from it. It outlives GPUs: the PTX of old programs
-# still runs. A line reads `opcode.modifiers destination, sources`:
+# Why should you read what the compiler made of your line? Because it shows whether a load really is 16 bytes wide, or
+# whether a multiply-add really is one instruction. **PTX** is the instruction set of a machine that does not exist.
+# It has as many registers as a kernel needs, each with a type, and it is translated into the real instructions of
+# each GPU. Because PTX outlives GPUs, the PTX of old programs still runs. A line has the form `opcode.modifiers
+# destination, sources`:
 #
-# | PTX | says |
+# | PTX | meaning |
 # |---|---|
 # | `ld.global.f32 %f2, [%rd6];` | load 4 bytes from global memory into a register |
-# | `ld.global.v4.f32 {…}, [%rd4];` | load 16 bytes into four |
-# | `ld.global.nc.f64 %fd1, [%rd6];` | load 8 bytes, on the read-only path |
+# | `ld.global.v4.f32 {…}, [%rd4];` | load 16 bytes into four registers |
+# | `ld.global.nc.f64 %fd1, [%rd6];` | load 8 bytes through the read-only path |
 # | `mad.lo.s32 %r1, %r3, %r4, %r5;` | integers: the low 32 bits of r3 · r4 + r5 |
 # | `fma.rn.f32 %f4, %f2, %f1, %f3;` | floats: f2 · f1 + f3, rounded once, to nearest |
-# | `@%p1 ld.global.v2.f64 {…}, [%rd4];` | load 16 bytes into two, if the predicate p1 holds |
-# | `@%p1 bra $L__BB0_2;` | jump if p1 holds |
-# | `.loc 1 5 5` | what follows comes from file 1, line 5, column 5 |
+# | `@%p1 ld.global.v2.f64 {…}, [%rd4];` | load 16 bytes into two registers, if the predicate p1 is true |
+# | `@%p1 bra $L__BB0_2;` | jump if p1 is true |
+# | `.loc 1 5 5` | the next instructions come from file 1, line 5, column 5 |
 #
-# **Predict.** How many of saxpy's PTX instructions touch a floating-point number, the argument `a` included?
+# **Predict.** How many of saxpy's PTX instructions touch a floating-point number, including the argument `a`?
 
 # %%
 gpulab.predict("cpp.opcodes", ...)
@@ -329,9 +348,14 @@ ptx = cuda_c_module(SAXPY, title="saxpy").ptx
 print(ptx[ptx.index(".visible") :])
 
 # %% [markdown]
-# **Do.** Write `mix(ptx)`: for the listing of one kernel return `{"loads": …, "bytes": …, "fused": …}`: the
-# load instructions from global memory, the bytes that all of them load for one thread, and the fused
-# multiply-adds of floating-point numbers. Count each line once, as it stands. About 10 lines of Python.
+# **Do.** Write the Python function `mix(ptx)`, which counts some instructions in a listing. About 10 lines.
+#
+# - Input: `ptx`, the PTX of one kernel, as a string of many lines.
+# - Output: a dictionary `{"loads": …, "bytes": …, "fused": …}`.
+# - `"loads"` is the number of load instructions from global memory. `"bytes"` is the number of bytes that all of
+#   these together load for one thread. `"fused"` is the number of fused multiply-adds of floating-point numbers.
+# - Count each line once, even if it is in a loop. A load with a predicate counts too.
+# - Full marks need all three numbers right for every listing.
 
 
 # %% nbgrader={"grade": false, "grade_id": "mix", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -359,13 +383,39 @@ for name, text in (("saxpy", SAXPY), ("copy4", copy4.code)):
     print(name, mix(cuda_c_module(text, title=name).ptx))
 
 # %% [markdown]
-# (In our copy4 the compiler wrote four turns of the loop one after the other, **unrolled**, and kept a fifth for
-# what is left. A listing says what stands there, not how often it runs.)
+# **See.** What the PTX instructions of saxpy work on. An instruction that is in neither of the first two groups
+# computes the index, or compares it with n.
+
+# %%
+kinds = {"floating-point numbers": 0, "addresses": 0, "index and guard": 0}
+for line in map(str.strip, ptx.splitlines()):
+    if line.endswith(";") and not line.startswith("."):
+        kind = (
+            "floating-point numbers"
+            if ".f32" in line
+            else "addresses"
+            if "%rd" in line
+            else "index and guard"
+        )
+        kinds[kind] += 1
+plot.bars(
+    kinds,
+    "PTX instructions of saxpy",
+    caption="Only a quarter of saxpy's instructions touch a floating-point number; the others find out where it is.",
+)
+
+# %% [markdown]
+# (In our `copy4` the compiler wrote four rounds of the loop one after the other, which means that it **unrolled** the
+# loop, and it kept a fifth for the rest. A listing shows each instruction once. It does not say how often the
+# instruction runs.)
 #
-# **Why.** Half of a small kernel finds out where it is: indices become addresses, in 64 bits. What is left is
-# the work. Behind NVRTC, and behind numba, stands LLVM. A text becomes **LLVM IR**: typed instructions in
-# which every name is assigned once. It is optimised there and leaves as PTX, which looks much like it. numba
-# shows the IR of CPU functions, and it is the same language.
+# **Why.** Most of a small kernel only finds out where its data are: it turns indices into addresses, in 64 bits. The
+# rest is the real work.
+#
+# NVRTC and numba are both built on a compiler called LLVM. LLVM translates a program into **LLVM IR**, an
+# intermediate language of typed instructions in which every name is assigned once. It optimises the program in this
+# form and writes it out as PTX, which looks similar. numba can show the IR of functions for the CPU, and the language
+# is the same.
 
 # %%
 from numba import float32, njit
@@ -381,14 +431,14 @@ start = ir.index("define")
 print(ir[start : ir.index("}", start) + 1])
 
 # %% [markdown]
-# Here the product and the sum are still two, and nobody has chosen a register yet.
+# In this IR the product and the sum are still two instructions, and no registers have been chosen yet.
 #
 # ## 7 · From PTX to the machine
 #
-# **ptxas** turns PTX into **SASS**, the machine code of one generation: it picks real registers, orders the
-# instructions and says when each may start. The driver does the same for PTX in an old program on a new GPU
-# (just-in-time compilation). SASS is not documented beyond the names of its opcodes, but it can be read, with
-# `cuobjdump -sass` for a program or `nvdisasm`. No GPU is needed for that.
+# **ptxas** turns PTX into **SASS**, the machine code of one GPU generation. It assigns real registers, orders the
+# instructions, and marks when each may start. The driver does the same when an old program with PTX meets a new GPU
+# (just-in-time compilation). Apart from the names of its opcodes SASS is not documented, but you can read it, with
+# `cuobjdump -sass` for a program or with `nvdisasm`. This does not need a GPU.
 
 
 # %%
@@ -421,12 +471,13 @@ plot.listings(
 )
 
 # %% [markdown]
-# `IMAD.WIDE` does what PTX says in `mul.wide` and `add`: index times four plus address. Arguments are read from
-# constant memory (`c[0x0][…]`) right where they are needed, the jump has become `@P0 EXIT`, and the odd
-# `HFMA2` is a cheap way to put a 4 into R5. The two `cvta` mark x and y as addresses of global memory; the
-# compiler books them on the line of `i`, hence their colour.
+# The colours show which instructions come from the same line. `IMAD.WIDE` does what `mul.wide` and `add` do in PTX:
+# it multiplies the index by four and adds the address. Arguments are read from constant memory (`c[0x0][…]`) where
+# they are needed. The jump has become `@P0 EXIT`. The strange `HFMA2` is a cheap way to put a 4 into R5. The two
+# `cvta` turn x and y into addresses of global memory; the compiler attributes them to the line of `i`, which explains
+# their colour.
 #
-# **See.** The same text for four generations.
+# **See.** The same text, compiled for four generations.
 
 # %%
 for cc in ((7, 5), (8, 0), (9, 0), (12, 0)):
@@ -434,17 +485,17 @@ for cc in ((7, 5), (8, 0), (9, 0), (12, 0)):
     print(f"compute capability {cc[0]}.{cc[1]}: {count} instructions in SASS")
 
 # %% [markdown]
-# **Why.** The course counts PTX, because that is what can run everywhere. Sectors, bytes and barriers are the
-# same in SASS; numbers of instructions are not, and a report's instructions are those of the PTX. On a GPU,
-# Nsight Compute counts SASS.
+# **Why.** This course counts PTX instructions, because PTX can run everywhere. Sectors, bytes and barriers are the
+# same in SASS. Numbers of instructions are not, so remember that a report counts those of the PTX. On a GPU, Nsight
+# Compute counts SASS.
 #
 # ## 8 · One rounding instead of two
 #
-# IEEE 754 asks of every operation: compute exactly, then round once. `a * b + c` is two operations and rounds
-# twice. A **fused multiply-add**, `fma(a, b, c)`, is one and rounds once: faster, mostly more accurate, and
-# not the same number. Unless you forbid it (`--fmad=false`), the compiler may fuse where you wrote two. PTX
-# says how far it went: `mul.rn.f32` must round, a plain `mul.f32` may be fused by ptxas with what follows.
-# Compare:
+# IEEE 754 requires that every operation computes exactly and then rounds once. `a * b + c` is two operations, so it
+# rounds twice. A **fused multiply-add**, `fma(a, b, c)`, is one operation and rounds once. It is faster and usually
+# more accurate, but its result is not the same number. Unless you forbid it (`--fmad=false`), the compiler may fuse
+# where you wrote two operations. PTX shows how far it went: `mul.rn.f32` must round, and ptxas may fuse a plain
+# `mul.f32` with the next instruction. Compare the two:
 
 
 # %%
@@ -466,10 +517,11 @@ for options in ((), ("--fmad=false",)):
     print("  SASS", arithmetic([each.text for each in machine_code(text)]))
 
 # %% [markdown]
-# As usual, SASS has one FMUL and one FFMA: a² is not rounded, b² is. The simulator runs the PTX and rounds
-# both, so here a GPU and the simulator may differ. Write the fused form yourself, and both do the same.
+# Without the option, SASS has one FMUL and one FFMA: it rounds b² but not a². The simulator runs the PTX and rounds
+# both squares. So on this line a GPU and the simulator may differ. If you write the fused form yourself, both give
+# the same result.
 #
-# **Predict.** Of 1,000 pairs with a = b, for how many is `fma(a, a, -(b * b))` exactly 0?
+# **Predict.** Take 1,000 pairs with a = b. For how many of them is `fma(a, a, -(b * b))` exactly 0?
 
 # %%
 gpulab.predict("cpp.zeros", ...)
@@ -497,16 +549,21 @@ ax.set(xlabel="a", ylabel="a² − a², in units of 2⁻²⁴", ylim=(-2.6, 2.6)
 plot.picture(ax, "A fused a² − a² is the error of rounding a², up to one unit either way and two from √2 on.")
 
 # %% [markdown]
-# What looks like noise is the exact rounding error of b², and a GPU that fuses may give it where you expect 0.
-# It doubles at √2, where a² passes 2 and its last bit is worth twice as much. A fused multiply-add can hand you the error of any product, and sums that carry
-# their errors along are twice as accurate (lab 05).
+# What looks like noise is the exact rounding error of b², and a GPU that fuses may return it where you expect 0. The
+# error doubles at √2, where a² passes 2 and the last bit of a² is worth twice as much. So a fused multiply-add can
+# give you the error of any product. Sums that keep track of such errors are twice as accurate (lab 05).
 #
-# **Two names for one place.** The compiler must assume that a store through one pointer changes what another
-# points to (**aliasing**); after it, it loads again. Load into variables first, or promise with
-# `float* __restrict__ p` that p is the only way to its memory.
+# **Two names for one place.** A store through one pointer may change what another pointer points to (**aliasing**).
+# The compiler must assume this, so it loads again after the store. To avoid the second load, load into variables
+# first, or write `float* __restrict__ p`, which promises that p is the only way to its memory.
 #
-# **Do.** Complete `two_product`: for doubles, `p[i]` is a · b rounded, `e[i]` is a · b − p, exactly.
-# **Budget:** 3 operations and 16 loaded bytes per element, 34 instructions for each warp. About 4 lines.
+# **Do.** Complete the kernel `two_product`. About 4 lines.
+#
+# - Input: `a` and `b`, arrays of `n` doubles. Output: for each i, `p[i]` is a · b rounded, and `e[i]` is a · b − p,
+#   exactly.
+# - Launch: one thread for each element, in blocks of 256.
+# - **Budget:** 3 floating-point operations and 16 loaded bytes per element, and 34 instructions per warp. Full marks
+#   need all three. Sizes include 257 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "two_product", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -531,25 +588,27 @@ extern "C" __global__ void two_product(
 gpulab.check("cpp.two_product", two_product)
 
 # %% [markdown]
-# **Why.** `a * b - p` does not do: the compiler sees the product that it has already and subtracts it from
-# itself. Before there was an fma, T. J. Dekker cut both factors in half and needed 17 operations (1971).
+# **Why.** `a * b - p` does not give the error, because the compiler sees that it already has this product, and
+# subtracts the product from itself. Before there was a fused multiply-add, T. J. Dekker split both factors into
+# halves and needed 17 operations (1971).
 #
 # ## 9 · The tool box
 #
-# | you want | tool |
+# | task | tool |
 # |---|---|
-# | a program from C++ with kernels | `nvcc` |
-# | PTX while the program runs; SASS from it | NVRTC; `ptxas`, nvJitLink |
-# | to read what is inside | `cuobjdump`, `nvdisasm` |
-# | to stop in a thread and look at its variables | `cuda-gdb` |
-# | bad accesses, races, uninitialised memory | `compute-sanitizer` |
-# | what happened when: copies, launches, gaps | Nsight Systems |
-# | one kernel's counts and times | Nsight Compute (`nvprof` is gone since CUDA 13) |
+# | build a program from C++ with kernels | `nvcc` |
+# | make PTX while the program runs; make SASS from it | NVRTC; `ptxas`, nvJitLink |
+# | read the code inside a program | `cuobjdump`, `nvdisasm` |
+# | stop in a thread and look at its variables | `cuda-gdb` |
+# | find bad accesses, races, uninitialised memory | `compute-sanitizer` |
+# | see what happened when: copies, launches, gaps | Nsight Systems |
+# | see one kernel's counts and times | Nsight Compute (`nvprof` is gone since CUDA 13) |
 #
-# A program holds a **fat binary**: SASS for the generations it knows, PTX for those to come. A new generation
-# runs the PTX of old programs at once. For its new units it wants a compiler that knows it: CUDA 12.8 was the
-# first for Blackwell (10.0 and 12.0; its release notes). Names that end in `a`, as in `sm_90a`, use instructions of one
-# generation only and run on no other. Toolkits also drop the oldest: CUDA 13 has no code for Volta (7.0).
+# A program contains a **fat binary**: SASS for the generations that it knows, and PTX for later ones. A new GPU
+# generation runs the PTX of old programs at once. To use its new units, however, you need a compiler that knows it:
+# CUDA 12.8 was the first for Blackwell (10.0 and 12.0; its release notes). Names that end in `a`, such as `sm_90a`,
+# use instructions of one generation only, and that code runs on no other. Toolkits also drop the oldest generations:
+# CUDA 13 generates no code for Volta (7.0).
 
 # %%
 from gpulab.compile import compiler_version, supported_capabilities
@@ -559,16 +618,18 @@ print(compiler_version(), "compiles for", ", ".join(f"{a}.{b}" for a, b in suppo
 # %% [markdown]
 # ## 10 · The same from PyTorch
 #
-# PyTorch's tensors lie in the same memory, and `cp.asarray(tensor)` or `torch.from_dlpack(array)` share it
-# without a copy. Your kernels come in three ways: as a RawKernel on such arrays; with
-# `torch.utils.cpp_extension.load_inline(…)`, which runs nvcc and makes a Python module; or as a registered
-# operator (`torch.library`), which autograd and `torch.compile` then know.
+# PyTorch's tensors are in the same memory as CuPy's arrays. `cp.asarray(tensor)` and `torch.from_dlpack(array)` share
+# that memory without a copy. There are three ways to use your own kernel from PyTorch:
+#
+# - as a RawKernel on such shared arrays;
+# - with `torch.utils.cpp_extension.load_inline(…)`, which runs nvcc and makes a Python module;
+# - as a registered operator (`torch.library`), which autograd and `torch.compile` then know.
 #
 # ![A tensor of PyTorch and an array of CuPy look at the same memory: only the address is handed over, and nothing is copied.](drawings/shared_pointer.svg)
 #
-# Three things to keep in mind. A launch returns before the work is done, so a clock needs
-# `torch.cuda.synchronize()`. PyTorch has a current **stream**, CuPy another (part B): launch on the same one.
-# And `is_available()`, `device_count()`, `memory_allocated()` say what there is and what you use.
+# Remember three things. A launch returns before the work is done, so call `torch.cuda.synchronize()` before you read
+# a clock. PyTorch and CuPy each have a current **stream** (part B), so launch on the same one. And `is_available()`,
+# `device_count()` and `memory_allocated()` tell you what there is and what you use.
 
 # %%
 try:
@@ -581,10 +642,10 @@ else:
 # %% [markdown]
 # ## Detective · The shuffle that was tested
 #
-# Before each epoch a training loop shuffles its examples on the GPU: `out[i] = a[(i * step) % n]`, with a
-# prime `step` that does not divide `n`. Then i · step modulo n takes every value once. "An int product
-# overflowed and faulted, so I made it unsigned. I tested every size up to 80,000, element by element. And
-# nothing has crashed since." The data have grown to 100,003 examples.
+# Before each epoch a training loop shuffles its examples on the GPU: `out[i] = a[(i * step) % n]`, where `step` is a
+# prime that does not divide `n`. Then i · step modulo n takes every value exactly once. The author says: "An int
+# product overflowed and faulted, so I made it unsigned. I tested every size up to 80,000, element by element, and
+# nothing has crashed since." By now the data have grown to 100,003 examples.
 
 
 # %%
@@ -614,8 +675,11 @@ epoch = shuffled(shuffle_tested, 100_003)
 print("100003: from", epoch.min(), "to", epoch.max(), "and no error")
 
 # %% [markdown]
-# **Do.** Find out what the epoch of 100,003 examples is missing, from where on, and why there. The first cell
-# is free. Then mend the kernel. The check takes steps of its own, too. About 2 lines.
+# **Do.** Find out what is wrong in the epoch of 100,003 examples, at which i it begins, and why it begins there. The
+# first cell is free for your experiments. Then write the corrected kernel. About 2 lines.
+#
+# - Input and output: `a` and `out`, arrays of `n` floats. `n` and `step` are ints.
+# - Full marks need the right result at every size. The check also uses other values of `step`.
 
 # %%
 # Your experiment.
@@ -640,17 +704,17 @@ gpulab.check("cpp.shuffle", shuffle)
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what was wrong, from which i on and how you worked that number out, and why
-# neither a fault nor the tested sizes could show it. A person reads this: 1 point for the cause, 1 point for
-# a number of your own.
+# In three to five sentences, say what was wrong, from which i on and how you found that number, and why neither a
+# fault nor the tested sizes could show it. A person reads this: 1 point for the cause, 1 point for a number of your
+# own.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "shuffle-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** `i * step` is computed in 32 bits and keeps the rest modulo 2³². From i = 88,977 on, which is
-# the first i with i · 48,271 ≥ 2³² = 4,294,967,296, the index is another one. In my run 11,026 of the 100,003
-# positions were wrong: some examples came twice and some never. The sizes up to 80,000 never reach that
+# **2 points:** `i * step` is computed in 32 bits, which keeps only the remainder modulo 2³². From i = 88,977 on,
+# which is the first i with i · 48,271 ≥ 2³² = 4,294,967,296, the index is a different one. In my run 11,026 of the
+# 100,003 positions were wrong: some examples came twice and some never. The sizes up to 80,000 never reach that
 # product, and `% n` makes every wrong index a valid one, so nothing faults.
 #
-# **1 point** (cause without a number): The unsigned product overflows for large i; one factor must be 64 bits
+# **1 point** (cause without a number): The unsigned product overflows for large i, so one factor must be 64 bits
 # wide.
 #
 # **0 points:** The modulo is wrong for large n. Or: there is a race between threads.
@@ -658,14 +722,14 @@ gpulab.check("cpp.shuffle", shuffle)
 # %% [markdown]
 # ## Beyond · The cheapest saxpy
 #
-# Open-ended and ungraded. Write a `saxpy` and choose its launch for 2²⁰ elements. It has to be right for any
-# smaller n, too. The figure of merit is **warp instructions per 32 elements**, counted in PTX.
+# Open-ended and ungraded. Write a `saxpy` and choose its launch for 2²⁰ elements. It must be right for any smaller n
+# as well. The figure of merit is **warp instructions per 32 elements**, counted in PTX.
 #
 # | kernel | instructions per 32 elements |
 # |---|---|
-# | section 1 | the cell below |
+# | section 1 | printed by the cell below |
 # | ours | 2.05 |
-# | bound: 3 requests and 4 fma for 4 · 32 elements | 1.75 |
+# | bound: 3 requests and 4 fma for 4 · 32 elements, (3 + 4) / 4 | 1.75 |
 
 # %%
 N = 2**20
@@ -692,29 +756,33 @@ merit(saxpy, (N // 256,), (256,))
 # <details><summary>1. A kernel takes <code>double* x, float f, int n</code>. What do you pass from
 # Python?</summary>
 #
-# A device array of float64, `cp.float32(f)` and `cp.int32(n)`. A Python float has eight bytes.
+# Pass a device array of float64, `cp.float32(f)` and `cp.int32(n)`. A Python float has eight bytes, which is too many
+# for `float f`.
 # </details>
 #
 # <details><summary>2. A program prints garbage and reports no error. Which three checks do you
 # make?</summary>
 #
-# `cudaGetLastError()` after the launch, an error check on the next call that waits, and one run under
-# compute-sanitizer. With CuPy also: the dtypes of the arguments.
+# Call `cudaGetLastError()` after the launch, check for an error in the next call that waits, and run the program once
+# under compute-sanitizer. With CuPy, check the dtypes of the arguments as well.
 # </details>
 #
 # <details><summary>3. Which arrays can be read as float4, and what does it save?</summary>
 #
-# Those that start at a multiple of 16 bytes. Three of four requests and the instructions for them; no sector.
+# Arrays that start at a multiple of 16 bytes. It saves three of four requests and the instructions for them, but no
+# sectors.
 # </details>
 #
 # <details><summary>4. Your PTX has two loads where you wrote one. Why might that be?</summary>
 #
-# There is a store between two uses, and the pointers might alias. A variable or `__restrict__` cures it.
+# There is a store between two uses, and the pointers might alias. A variable or `__restrict__` removes the second
+# load.
 # </details>
 #
-# <details><summary>5. The CPU and the GPU differ in the last bit of a dot product. Who is wrong?</summary>
+# <details><summary>5. The CPU and the GPU differ in the last bit of a dot product. Which one is wrong?</summary>
 #
-# Nobody: they fuse and order differently. Each rounds as IEEE 754 asks; the fused one mostly lies closer.
+# Neither is wrong. They fuse and order the operations differently. Each rounds as IEEE 754 requires, and the fused
+# result is usually closer to the exact one.
 # </details>
 
 # %%
@@ -727,25 +795,24 @@ gpulab.recap("07")
 # |---|---|
 # | compile and launch | `k = cp.RawKernel(text, "name")`, `k((blocks,), (threads,), (x, cp.int32(n)))` |
 # | cover n elements | `(n + threads - 1) / threads` blocks and `if (i < n)` |
-# | element (row, col) | `image[row * pitch + col]`; large arrays: `(size_t)row * pitch + col` |
-# | many types | `template <typename T>`, `RawModule(code=…, name_expressions=["k<float>"])` |
-# | 16 bytes a lane | `reinterpret_cast<const float4*>(a)`, aligned to 16 |
+# | address element (row, col) | `image[row * pitch + col]`; in large arrays `(size_t)row * pitch + col` |
+# | support many types | `template <typename T>`, `RawModule(code=…, name_expressions=["k<float>"])` |
+# | move 16 bytes per lane | `reinterpret_cast<const float4*>(a)`, aligned to 16 |
 # | round once | `fmaf(a, b, c)`, `fma(a, b, c)`; round twice: `__fmul_rn`, `__fadd_rn` |
-# | no aliasing | `const float* __restrict__ x` |
-# | 64-bit product | widen a factor first: `(long long)i * step` |
-# | see PTX, SASS | `gpulab.compile.cuda_c_module(text).ptx`, `gpulab.compile.sass(ptx)` |
+# | promise that there is no aliasing | `const float* __restrict__ x` |
+# | get a 64-bit product | widen a factor first: `(long long)i * step` |
+# | see PTX and SASS | `gpulab.compile.cuda_c_module(text).ptx`, `gpulab.compile.sass(ptx)` |
 #
 # ### Claims you will meet, and what is right
 #
 # - *A launch is `kernel<<blocks, threads>>(…)`.* It has three angle brackets on each side, and a semicolon.
-# - *A thread runs on a CUDA core.* Warps are issued to pipelines; a thread is bound to none.
-# - *Use nvprof.* It knows no GPU from compute capability 8.0 on and left the toolkit with CUDA 13; Nsight
-#   Systems and Nsight Compute are its heirs.
-# - *CUDA 13 compiles for V100.* It refuses `sm_70`.
-# - *The GPU computes inaccurately.* Single operations are rounded as on a CPU; what differs is fusing and
-#   order.
-# - *`global_data[blockIdx.x] = sum` while other blocks still read `global_data`.* Seen in a published
-#   example: results belong into an array of their own.
+# - *A thread runs on a CUDA core.* Warps are issued to pipelines, and a thread is not bound to any of them.
+# - *Use nvprof.* It supports no GPU from compute capability 8.0 on, and the toolkit dropped it with CUDA 13. Nsight
+#   Systems and Nsight Compute have replaced it.
+# - *CUDA 13 compiles for V100.* It rejects `sm_70`.
+# - *The GPU computes inaccurately.* Single operations are rounded as on a CPU. What differs is fusing and order.
+# - *`global_data[blockIdx.x] = sum` while other blocks still read `global_data`.* This is from a published example,
+#   and it is a race. Results belong in an array of their own.
 #
 # ### References
 #
@@ -753,9 +820,9 @@ gpulab.recap("07")
 # 2. NVIDIA, *Parallel Thread Execution ISA*. https://docs.nvidia.com/cuda/parallel-thread-execution/
 # 3. NVIDIA, *CUDA Binary Utilities* (cuobjdump, nvdisasm, the opcodes of SASS).
 #    https://docs.nvidia.com/cuda/cuda-binary-utilities/
-# 4. N. Whitehead, A. Fit-Florea, *Precision and Performance: Floating Point and IEEE 754 Compliance for
-#    NVIDIA GPUs*. https://docs.nvidia.com/cuda/floating-point/
-# 5. T. J. Dekker, "A floating-point technique for extending the available precision", *Numerische Mathematik*
-#    18, 1971.
+# 4. N. Whitehead, A. Fit-Florea, *Precision and Performance: Floating Point and IEEE 754 Compliance for NVIDIA GPUs*.
+#    https://docs.nvidia.com/cuda/floating-point/
+# 5. T. J. Dekker, "A floating-point technique for extending the available precision", *Numerische Mathematik* 18,
+#    1971.
 # 6. IEEE Standard for Floating-Point Arithmetic, IEEE 754-2019.
 # 7. CuPy, *User-Defined Kernels*. https://docs.cupy.dev/en/stable/user_guide/kernel.html

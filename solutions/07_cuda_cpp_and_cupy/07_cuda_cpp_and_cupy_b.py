@@ -13,22 +13,23 @@
 # %% [markdown]
 # # 07B · CuPy and what surrounds a kernel
 #
-# **About two hours.** You have done part A and lab 06A. You need no GPU.
+# **About two hours.** You need part A and lab 06A. You do not need a GPU.
 #
-# A kernel is never alone. Something brings its data, something launches it, something keeps its memory, and
-# next to it run others. This part is about that, and about writing kernels without writing them.
+# A kernel is never alone. Something brings its data, something launches it, something manages its memory, and other
+# work runs beside it. This part is about these surroundings. It is also about getting kernels without writing them
+# yourself.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
 # 1. say how many launches and bytes a line of array code costs, and make one kernel of it;
-# 2. plan copies and kernels on streams so that they overlap, and order what must be ordered;
-# 3. say what a CUDA graph saves and what it does not;
+# 2. plan copies and kernels on streams so that they overlap, and keep the order where it matters;
+# 3. say what a CUDA graph saves, and what it does not;
 # 4. read what a memory pool holds, and choose between pageable, pinned and unified memory;
 # 5. compute a convolution in three ways, and count what each costs.
 #
-# Two things the simulator cannot do here. It has no clock and runs one thing at a time, so overlap is
-# **modelled**, by a few lines that you will use yourself. And array functions such as `a + b` are computed by
-# NumPy: only kernels are counted.
+# The simulator has two limits here. It has no clock and runs one thing at a time, so overlap is **modelled**, by a
+# few lines of Python that you will use yourself. And array functions such as `a + b` are computed by NumPy, so only
+# kernels are counted.
 
 # %%
 import numpy as np
@@ -43,19 +44,20 @@ gpulab.start("07")
 # %% [markdown]
 # ## 1 · NumPy's names, the device's memory
 #
-# **CuPy** is NumPy's interface with arrays on the device. `cp.asarray(host)` copies in, `array.get()` copies
-# out, and nothing else crosses. A function that takes both asks `cp.get_array_module(x)`.
+# **CuPy** offers NumPy's interface for arrays on the device. `cp.asarray(host)` copies an array to the device, and
+# `array.get()` copies it back. No other call crosses the bus by itself. A function that should accept both kinds of
+# arrays asks `cp.get_array_module(x)` which module to use.
 #
 # ![NumPy's names work on two memories. A call on CuPy's arrays stays on the device; only asnumpy and asarray cross the bus.](drawings/device_arrays.svg)
 #
-# Shapes and strides are NumPy's, too. They decide what neighbours are. A batch of images has four axes: N
-# images, C channels, H rows, W columns. **Channels first** (NCHW) keeps a channel's pixels together,
-# **channels last** (NHWC) keeps a pixel's channels together. PyTorch's `channels_last` is a tensor whose shape
-# still reads N, C, H, W and whose strides are those of NHWC. Tensor cores want the channels together, which is
-# why 16-bit convolutions prefer it; a per-channel mean prefers the other.
+# Shapes and strides mean the same as in NumPy, and they decide which elements are neighbours in memory. A batch of
+# images has four axes: N images, C channels, H rows and W columns. **Channels first** (NCHW) stores the pixels of a
+# channel together. **Channels last** (NHWC) stores the channels of a pixel together. PyTorch's `channels_last` is a
+# tensor whose shape still reads N, C, H, W, but whose strides are those of NHWC. Tensor cores need the channels
+# together, so 16-bit convolutions are faster with channels last. A mean over each channel prefers channels first.
 #
-# **Predict.** A tensor of shape (8, 3, 224, 224) lies channels last. How many elements apart are two
-# neighbouring pixels of one channel in a row?
+# **Predict.** A tensor of shape (8, 3, 224, 224) is stored channels last. How many elements apart are two
+# neighbouring pixels of the same channel in a row?
 
 # %%
 gpulab.predict("cupy.stride", ...)
@@ -69,21 +71,21 @@ for name, x in (("channels first", first), ("channels last", last)):
 # %% [markdown]
 # ## 2 · One line for each element
 #
-# On a GPU every operator of CuPy is a kernel. `a * x + b` is two launches and a temporary array, written by the
-# one and read by the other.
+# On a GPU every operator of CuPy is a kernel. So `a * x + b` takes two launches and a temporary array, which the
+# first kernel writes and the second reads.
 #
 # ![Written with operators, z = (x − y)² is two kernels with an array between them. As one ElementwiseKernel it reads x and y once and writes z once.](drawings/elementwise.svg)
 #
-# **Predict.** a, x and b are arrays of a million float32 numbers each. How many MB does `a * x + b` move, an
-# operator a kernel?
+# **Predict.** a, x and b are arrays of a million float32 numbers each. How many MB does `a * x + b` move, with one
+# kernel for each operator?
 
 # %%
 gpulab.predict("cupy.temporaries", ...)
 
 # %% [markdown]
-# **Kernel fusion** makes one kernel of several: fewer launches, no temporaries. CuPy has three ways.
-# `cp.fuse` decorates a function of arrays. A RawKernel is all yours. An **ElementwiseKernel** is one line of
-# C++, and CuPy writes the rest: the loop, the bounds, and broadcasting for arrays of different shapes.
+# **Kernel fusion** makes one kernel of several. This saves launches and temporary arrays. CuPy offers three ways.
+# `cp.fuse` decorates a function of arrays. In a RawKernel you write everything yourself. For an **ElementwiseKernel**
+# you write one line of C++, and CuPy adds the loop, the bounds, and the broadcasting of arrays with different shapes.
 
 # %%
 multiply = cp.ElementwiseKernel("T x, T y", "T z", "z = x * y", "multiply")
@@ -101,20 +103,24 @@ for name, run in (
     )
 
 # %% [markdown]
-# `T` stands for any type, as in a template. A kernel may have several outputs: `"T s, T d"` with the statements
-# `"s = x + y; d = x - y"` returns both. If you pass arrays for the outputs behind the inputs, it writes there.
+# `T` stands for any type, as in a template. A kernel may have several outputs: `"T s, T d"` with the statements `"s =
+# x + y; d = x - y"` returns both. If you pass arrays for the outputs after the inputs, the kernel writes into them.
 #
-# A layer's **batch norm** in inference is max((x − mean) / √(var + eps) · gamma + beta, 0): five arithmetic
-# steps on a matrix of n rows, with a mean, variance, gamma and beta for each of its c columns. Four of the
-# numbers do not depend on x. **Folding** computes with them before: per channel one factor and one shift are
-# left, and behind a convolution even those go into its weights and bias. (Order matters: convolution, norm,
-# ReLU. Behind a ReLU nothing can be folded.)
+# In inference, a **batch norm** with a ReLU computes max((x − mean) / √(var + eps) · gamma + beta, 0). It works on a
+# matrix of n rows, and each of its c columns has its own mean, variance, gamma and beta. Most of this arithmetic does
+# not depend on x. **Folding** does that part in advance, so that each column needs only one factor and one shift.
+# Behind a convolution even these two disappear into its weights and bias. (The order matters: convolution, norm,
+# ReLU. A norm behind a ReLU cannot be folded.)
 #
-# **Do.** Write the host function `normalise(x, mean, var, gamma, beta, out)`, with eps = 1e-5. Make and launch
-# ElementwiseKernels in it; CuPy compiles a text only once. C++ has `rsqrtf(v)` for 1/√v and `fmaxf(a, b)` for
-# the larger of two floats. Leave out array functions such as `cp.sqrt(var)` and `gamma * var`: NumPy computes
-# them on the host, and the judge records launches only. **Budget:** 2 launches, 16 bytes per element. About 12
-# lines.
+# **Do.** Write the host function `normalise(x, mean, var, gamma, beta, out)`, which makes and launches
+# ElementwiseKernels. About 12 lines.
+#
+# - Input: `x`, a float32 matrix of shape (n, c), and four float32 vectors of length c. eps = 1e-5. Output: `out`, of
+#   the same shape as `x`.
+# - C++ has `rsqrtf(v)` for 1/√v, and `fmaxf(a, b)` for the larger of two floats. CuPy compiles each text only once.
+# - Do not use array functions such as `cp.sqrt(var)` or `gamma * var`. NumPy would compute them on the host, and the
+#   check counts launches only.
+# - **Budget:** 2 launches, and 16 bytes per element plus 10 %. Full marks need both.
 
 
 # %% nbgrader={"grade": false, "grade_id": "normalise", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -175,16 +181,17 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** The step-by-step version writes and reads four matrices that nobody wants. All in one kernel is one
-# launch, and every element computes the same root as all others of its column. The caches make the repeated
-# loads of the vectors cheap; what counts most on a GPU is 8 bytes per element from DRAM, for both fused
-# versions, against 40.
+# **Why.** The step-by-step version writes and reads four matrices that nobody needs. The version with everything in
+# one kernel has one launch, but each element computes the same root as all others in its column. The caches make the
+# repeated loads of the vectors cheap. So on a GPU the bytes from DRAM matter most: both fused versions move 8 per
+# element, and the step-by-step version moves 40.
 #
 # ## 3 · Many into one
 #
-# A **ReductionKernel** takes four expressions. The **map** sees the inputs. The other two, **reduce** and
-# **post-map**, know mapped values only, always called `a` and `b`; the post-map assigns to the output. The
-# **identity** is where a sum starts. CuPy writes the tree in shared memory that lab 05 builds by hand.
+# A **ReductionKernel** takes four expressions. The **map** sees the inputs. The **reduce** expression combines two
+# mapped values, which are always called `a` and `b`. The **post-map** sees the reduced value, called `a`, and assigns
+# the output. The **identity** is the value with which the reduction starts. CuPy writes the tree in shared memory
+# that you built by hand in lab 05.
 
 # %%
 largest = cp.ReductionKernel(
@@ -193,10 +200,14 @@ largest = cp.ReductionKernel(
 float(largest(cp.asarray(np.array([1, -7, 3], np.float32))).get())
 
 # %% [markdown]
-# **Do.** Write `rms(x, y, out)`: for each row of two matrices the root of the mean square difference,
-# √(mean((x − y)²)). `sqrtf` is the root of a float. In the post-map `_in_ind.size() / _out_ind.size()` is how
-# many elements went into one result. Call the kernel with `axis=1, out=out`. **Budget:** one launch; each element read once. About 8
-# lines.
+# **Do.** Write the host function `rms(x, y, out)`, which computes for each row the root of the mean square
+# difference, √(mean((x − y)²)). About 8 lines.
+#
+# - Input: `x` and `y`, float32 matrices of the same shape. Output: `out`, float32, one number for each row.
+# - Launch one ReductionKernel, with `axis=1, out=out`.
+# - `sqrtf` is the square root of a float. In the post-map, `_in_ind.size() / _out_ind.size()` is the number of
+#   elements that were reduced to one result.
+# - **Budget:** one launch, and each element read once. Full marks need both.
 
 
 # %% nbgrader={"grade": false, "grade_id": "rms", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -219,15 +230,43 @@ def rms(x, y, out):
 gpulab.check("cupy.rms", rms)
 
 # %% [markdown]
-# **Why.** `cp.sqrt(((x - y) ** 2).mean(axis=1))` says the same in one line of Python and four kernels. The
-# difference and its square are arrays as large as the inputs, and in a memory-bound program their bytes are
-# the time.
+# **See.** The bytes of your kernel, beside those of four kernels that do one step each.
+
+# %%
+gpulab.need(rms)
+total = cp.ReductionKernel(
+    "T x", "T z", map_expr="x", reduce_expr="a + b", post_map_expr="z = a", identity="0", name="total"
+)
+root = cp.ElementwiseKernel("T v, int32 n", "T r", "r = sqrtf(v / n)", "root")
+
+
+def rms_in_four_kernels(x, y, out):
+    difference = subtract(x, y)
+    root(total(multiply(difference, difference), axis=1), cp.int32(x.shape[1]), out)
+
+
+left, right = (cp.asarray(numbers.random((200, 333), dtype=np.float32)) for _ in range(2))
+of_rows = cp.empty(200, cp.float32)
+runs = {
+    "four kernels": gpulab.profile(rms_in_four_kernels, left, right, of_rows),
+    "yours": gpulab.profile(rms, left, right, of_rows),
+}
+plot.bars(
+    {f"{name} ({run['launches']})": run["global_bytes"] / left.size for name, run in runs.items()},
+    "bytes that the threads ask for, per element; launches in parentheses",
+    caption="A reduction that maps first reads its two inputs and writes nothing in between.",
+)
+
+# %% [markdown]
+# **Why.** `cp.sqrt(((x - y) ** 2).mean(axis=1))` says the same in one line of Python, but it takes four kernels. The
+# difference and its square are arrays as large as the inputs. In a memory-bound program the time is the time to move
+# their bytes.
 #
 # ## 4 · Streams, events and engines
 #
-# A **stream** is a queue: its operations run one after the other, and operations of different streams may run
-# at the same time. Nothing else orders streams, except **events**. `event = a.record()` puts a mark into
-# stream a; `b.wait_event(event)` lets stream b go on only when the mark is reached.
+# A **stream** is a queue. Its operations run one after the other, and operations of different streams may run at the
+# same time. Streams are ordered only by **events**: `event = a.record()` puts a mark into stream a, and
+# `b.wait_event(event)` lets stream b continue only after the mark has been reached.
 #
 # ```python
 # with reader:                          # a stream
@@ -238,14 +277,16 @@ gpulab.check("cupy.rms", rms)
 #     kernel(…, (x,))
 # ```
 #
-# A GPU has **engines** that work side by side: one that copies in, one that copies out, and the SMs. A race
-# between streams is the worst of bugs: mostly the copy wins, and all is well.
+# A race between streams is an especially bad fault, because usually the copy is fast enough and the result is right.
 #
-# Here is the model of this lab. An operation starts when its stream, its engine and the events it waits for
-# allow it; each engine works in the order of issue. All data take 1 per stage, in c chunks 1/c each.
+# A GPU has **engines** that work at the same time: one that copies in, one that copies out, and the SMs. In the model
+# of this lab an operation starts as soon as its stream, its engine and the events that it waits for allow it. Each
+# engine works in the order in which operations were issued. Each of the three stages takes a time of 1 for all data,
+# so in c chunks it takes 1/c per chunk.
 #
-# **Predict.** How long do 8 chunks take if they overlap as well as they can? And with a single copy engine for
-# both ways, when each chunk's copy in, kernel and copy out are issued before the next chunk's?
+# **Predict.** How long do 8 chunks take if they overlap as well as they can? And how long do they take with a single
+# copy engine for both directions, if each chunk's copy in, kernel and copy out are issued before those of the next
+# chunk?
 
 # %%
 gpulab.predict("cupy.overlap", ...)
@@ -274,21 +315,25 @@ print("one copy engine, chunk by chunk ", makespan(chunk_by_chunk(8, 8, ("copy",
 drawn(chunk_by_chunk(8, 8, ("copy", "kernel", "copy")))
 
 # %% [markdown]
-# The copy in of chunk 1 stands in the copy engine's queue behind the copy out of chunk 0, and that waits for
-# the kernel. Eight streams, and nothing overlaps. Data-centre GPUs have an engine for each way (or more), many
-# consumer cards of old had one; then issue order is part of the program. Now with two:
+# The copy in of chunk 1 waits in the copy engine's queue behind the copy out of chunk 0, and that waits for the
+# kernel. So in spite of eight streams nothing overlaps. Data-centre GPUs have an engine for each direction (or more).
+# Many older consumer cards had only one, so there the order of issue matters. From here on there are two.
 #
-# **Do.** Write `pipeline(chunks, buffers)`. It returns a plan, a list in the order of issue of
+# **Do.** Write the function `pipeline(chunks, buffers)`, which returns a plan. About 5 lines.
+#
+# - The plan is a list of operations in the order of issue, each of the form
 #
 # ```python
 # {"stream": 0, "do": "in", "chunk": 0, "after": []}
 # ```
 #
-# `"do"` is `"in"`, `"kernel"` or `"out"`, and `"after"` lists places in the plan whose end the operation waits
-# for (events; it may be left out). Chunk k lives in buffer `k % buffers`. The judge refuses a plan in which
-# neither a stream nor an event keeps a kernel from starting before its copy, or a copy in from overwriting a
-# chunk that is still needed; engines do not count as a promise. Then it measures the makespan in the model.
-# **Budget:** the shortest possible, 1.25 for 8 chunks in 3 buffers. About 5 lines.
+# - `"do"` is `"in"`, `"kernel"` or `"out"`. `"after"` lists the places in the plan (from 0) of operations that this
+#   one waits for, as with events. You may leave it out.
+# - Chunk k is kept in buffer `k % buffers`.
+# - A stream or an event must keep each kernel from starting before its copy in, and each copy in from overwriting a
+#   chunk that is still needed. The order of an engine does not count as a guarantee.
+# - **Budget:** the shortest possible time in the model, 1.25 for 8 chunks in 3 buffers. Full marks need it for every
+#   number of chunks and buffers.
 
 
 # %% nbgrader={"grade": false, "grade_id": "pipeline", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -304,7 +349,7 @@ def pipeline(chunks, buffers):
 gpulab.check("cupy.pipeline", pipeline)
 
 # %% [markdown]
-# **See.** Your plan with one, two and three buffers, on the model's clock. In the figure each stream has its
+# **See.** Your plan with one, two and three buffers, on the model's clock. In the figure each stream has its own
 # colour.
 
 
@@ -322,8 +367,8 @@ for buffers in (1, 2, 3):
 drawn(operations_of(pipeline(8, 3), 8))
 
 # %% [markdown]
-# **A second look.** A colleague gives each engine a stream of its own, "and the order is right anyway". The
-# plan is even shorter than the bound. Why?
+# **A second look.** A colleague gives each engine its own stream, and says: "The order is right anyway." This plan is
+# even shorter than the bound. Why?
 
 
 # %%
@@ -334,27 +379,27 @@ def by_engine(chunks, buffers):
 print(makespan(operations_of(by_engine(8, 3), 8)))
 
 # %% [markdown]
-# Write your reason down, then see what the check says.
+# Write down your reason. Then run the check.
 
 # %%
 gpulab.check("cupy.pipeline", by_engine, attempt=False)
 
 # %% [markdown]
-# Everything starts at once: kernels compute on what has not arrived yet. On a GPU the copies may be a little
-# ahead, and the result right, for months. Only events or a shared stream make it sure.
+# Everything starts at once, so kernels compute on data that have not arrived yet. On a GPU the copies may be slightly
+# ahead, and the result may be right for months. Only events or a shared stream guarantee it.
 #
-# **Why.** One stream per buffer needs no event: a buffer's next copy in comes behind its last copy out. Streams
-# per engine work as well, with two events for each chunk. More chunks come closer to 1, until the overhead of
-# a copy or a launch is as large as the chunk. Stages are seldom equal: the longest one sets the pace. And two
-# kernels on two streams overlap only if the first leaves SMs free.
+# **Why.** With one stream per buffer you need no events, because the next copy into a buffer is behind the last copy
+# out of it. One stream per engine works as well, with two events for each chunk. More chunks bring the time closer to
+# 1, until the overhead of a copy or a launch is as large as the chunk. The longest stage sets the pace. Two kernels
+# on two streams overlap only if the first leaves SMs free.
 #
 # ## 5 · What a graph saves
 #
-# Every launch costs the CPU a few microseconds, and a small kernel may take less. A **CUDA graph** is a
-# sequence of launches that is recorded once (**capture**) and then started as a whole. While a stream
-# captures, nothing runs.
-#
 # ![Without a graph each of five small kernels waits for its launch. A graph is launched once and its kernels follow one another at once.](drawings/graph.svg)
+#
+# Every launch costs the CPU a few microseconds, and a small kernel may run for less than that. A **CUDA graph** is a
+# sequence of launches that is recorded once (**capture**) and then started as a whole. Nothing runs while a stream is
+# capturing.
 
 # %%
 from gpulab import simulated_cupy as simulated  # on every machine, because it counts
@@ -383,25 +428,26 @@ for way in calls:
     print(f"{way:19} calls of the host: {calls[way]}   kernels run: {kernels[way]}")
 
 # %% [markdown]
-# **Why.** As many kernels run, with the same bytes; the host asks once. A graph fuses nothing. It keeps the
-# addresses of its arrays, so new inputs are copied into the old arrays (`x[...] = new`), and before a capture
-# with PyTorch a few warm-up steps run on the capturing stream, with `wait_stream` before and after. What the
-# host decides in the middle (an `if` on a result, a size that changes) cannot be captured; CUDA 12.3 and later
-# have conditional nodes for some of it.
+# **Why.** The same number of kernels runs, with the same bytes, but the host makes only one call. A graph fuses
+# nothing. It keeps the addresses of its arrays, so new inputs must be copied into the old arrays (`x[...] = new`).
+# Before a capture with PyTorch, a few warm-up steps must run on the capturing stream, with `wait_stream` before and
+# after them. A decision that the host makes in the middle (an `if` on a result, a size that changes) cannot be
+# captured. CUDA 12.3 and later have conditional nodes for some such cases.
 #
-# The other way to stop launching is one kernel whose blocks wait for each other: **cooperative groups**,
-# `this_grid().sync()`, with no more blocks than the GPU holds at once. A group over several GPUs existed; CUDA
-# 13 dropped it.
+# There is another way to avoid launches: one kernel whose blocks wait for each other. **Cooperative groups** offer
+# `this_grid().sync()` for this, provided there are no more blocks than the GPU holds at once. There was also a group
+# over several GPUs, but CUDA 13 dropped it.
 #
 # ## 6 · Memory that is kept
 #
-# `cudaMalloc` is a slow call into the driver, and `cudaFree` waits until the GPU has finished its work. So CuPy, like
-# PyTorch, has a **memory pool**: freed memory stays with the pool and serves the next array that fits. Sizes are rounded up to 512 bytes.
+# `cudaMalloc` is a slow call into the driver, and `cudaFree` waits until the GPU has finished its work. CuPy
+# therefore has a **memory pool**, as PyTorch does: freed memory stays in the pool and is used for the next array that
+# fits. Sizes are rounded up to multiples of 512 bytes.
 #
 # ![A pool keeps freed blocks. A new array takes a kept block that is large enough; only when there is none is the device asked.](drawings/pool.svg)
 #
-# **Predict.** Three arrays of 1,000,000 bytes are made and freed one after the other. How many bytes does the
-# pool hold then?
+# **Predict.** Three arrays of 1,000,000 bytes are made and freed one after the other. How many bytes does the pool
+# hold after that?
 
 # %%
 gpulab.predict("cupy.held", ...)
@@ -457,17 +503,18 @@ plot.picture(
 )
 
 # %% [markdown]
-# Where the two lines part, memory is free and held. At 10 the first block has 199,680 bytes left, and 200,000
-# round up to 200,192: the pool asks for more. At 12 two free pieces have 600,064 bytes together, which is what
-# 600,000 round up to. Neither has them alone, so the pool asks again: **fragmentation**.
+# Where the two lines differ, the pool holds free memory. At step 10 the first block has 199,680 bytes left, but
+# 200,000 bytes are rounded up to 200,192, so the pool asks the device for more. At step 12 two free pieces have
+# 600,064 bytes together, which is exactly what 600,000 bytes are rounded up to. But neither piece is large enough
+# alone, so the pool asks again. This is called **fragmentation**.
 #
-# | memory | is | good for |
+# | memory | what it is | what it means for you |
 # |---|---|---|
-# | pageable host memory | ordinary | copies go through a pinned buffer of the driver, and do not overlap |
-# | **pinned** | pages that stay where they are | DMA: full speed, asynchronous; the system has less to give |
-# | **unified** | one address for both sides | pages move when touched; a first touch costs a page fault |
-# | stream-ordered pool (`cudaMallocAsync`) | the driver's own pool | frees that wait for a stream, not the CPU |
-# | virtual memory management (`cuMemCreate`, `cuMemMap`) | addresses and pages apart | arrays that grow in place |
+# | pageable host memory | ordinary host memory | copies go through a pinned buffer of the driver, and do not overlap |
+# | **pinned** | pages that stay in their place | the GPU copies directly (DMA): full speed, asynchronous; less memory is left for the system |
+# | **unified** | one address for both sides | pages move when they are touched; a first touch costs a page fault |
+# | stream-ordered pool (`cudaMallocAsync`) | the driver's own pool | freeing waits for a stream, not for the CPU |
+# | virtual memory management (`cuMemCreate`, `cuMemMap`) | addresses and pages are managed apart | arrays can grow in place |
 
 # %%
 pinned = cp.cuda.alloc_pinned_memory(4 * 1000)
@@ -477,41 +524,44 @@ on_device = cp.asarray(host)
 print("from pinned memory:", on_device.get()[-1])
 
 # %% [markdown]
-# **Unified memory** (`cp.cuda.malloc_managed`) moves pages on demand, and may be larger than the GPU's memory,
-# since Pascal and CUDA 8; `cudaMemPrefetchAsync` moves them before they are missed. **Compressed memory** (A100
-# and later) is asked for per allocation and saves bandwidth, not space. Several processes on one GPU take turns
-# (**time slicing**), run side by side and share its faults (**MPS**), or own a slice of it (**MIG**).
+# **Unified memory** (`cp.cuda.malloc_managed`) moves pages when they are needed. Since Pascal and CUDA 8 it may be
+# larger than the GPU's memory, and `cudaMemPrefetchAsync` moves pages in advance. **Compressed memory** (A100 and
+# later) must be requested for each allocation, and it saves bandwidth, not space. Several processes on one GPU can
+# take turns (**time slicing**), run side by side and share its faults (**MPS**), or each own a part of it (**MIG**).
 #
 # ## 7 · Convolution three ways
 #
-# A convolution layer with K filters of C × r × r takes K · C · r² products for each output pixel. It is the
-# same sum in all three ways; what differs is where the work goes.
+# A convolution layer with K filters of C × r × r takes K · C · r² products for each output pixel. The three ways
+# below compute the same sums. They differ in what they store and in how many products they take.
 #
 # ![Three ways to a convolution: sums where the filter stands, one large product after the patches have been laid out as rows, and fewer products by Winograd's trick.](drawings/convolution.svg)
 #
-# - **im2col** writes the r² · C inputs of every output pixel into a column. Then the layer is one matrix product.
-#   *Implicit* GEMM builds the columns in shared memory and never writes them.
-# - **FFT** multiplies spectra: products per pixel do not depend on r.
-# - **Winograd** takes fewer products for small filters, with a few more additions.
+# - **im2col** writes the r² · C inputs of every output pixel into a column. Then the layer is one matrix product. An
+#   *implicit* GEMM builds these columns in shared memory and never writes them to global memory.
+# - **FFT** multiplies spectra. The number of products per pixel does not depend on r.
+# - **Winograd** needs fewer products for small filters, and a few more additions.
 #
-# **Predict.** F(2, 3) computes two outputs of a filter with three taps by four products. How many products per
-# output does it take for a 3 × 3 filter, used along both axes?
+# **Predict.** F(2, 3) computes two outputs of a filter with three taps from four products. How many products per
+# output does it take for a 3 × 3 filter, if it is used along both axes?
 
 # %%
 gpulab.predict("cupy.tile", ...)
 
 # %% [markdown]
-# **The puzzle.** Along one axis, y₀ = d₀g₀ + d₁g₁ + d₂g₂ and y₁ = d₁g₀ + d₂g₁ + d₃g₂: six products. Choose two
-# of the four cleverly, (d₀ − d₂)·g₀ and (d₁ − d₃)·g₂. Subtract the first from y₀ and add the second to y₁. Two
-# sums are left,
+# **The puzzle.** Along one axis, two outputs are y₀ = d₀g₀ + d₁g₁ + d₂g₂ and y₁ = d₁g₀ + d₂g₁ + d₃g₂. That is six
+# products. Choose (d₀ − d₂)·g₀ and (d₁ − d₃)·g₂ as two of the four new products. If you subtract the first from y₀
+# and add the second to y₁, two sums are left:
 #
 #     u = d₁ · g₁ + d₂ · (g₀ + g₂)          v = d₁ · (g₀ + g₂) + d₂ · g₁
 #
-# in which d₁ and d₂ have only exchanged their factors. Two products do for both.
+# In v the two factors of d₁ and d₂ are exchanged, so two products are enough for both sums.
 #
-# **Do.** Write `winograd()`. It returns `{"inputs": …, "weights": …, "outputs": …}`, three lists of rows:
-# product k is (row k of inputs · d) times (row k of weights · g), and y is outputs times the products. The
-# check works out every coefficient. **Budget:** 4 products. About 5 lines.
+# **Do.** Write the function `winograd()`, which returns `{"inputs": …, "weights": …, "outputs": …}`. About 5 lines.
+#
+# - Each value is a list of rows of numbers. Product k is (row k of inputs · d) times (row k of weights · g).
+# - Each row of outputs gives one y, as a sum of the products with these factors. So with 4 products the lists are 4 ×
+#   4, 4 × 3 and 2 × 4.
+# - **Budget:** 4 products. Full marks need it and the right y. The check verifies every coefficient.
 
 
 # %% nbgrader={"grade": false, "grade_id": "winograd", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -529,8 +579,8 @@ def winograd():
 gpulab.check("cupy.winograd", winograd)
 
 # %% [markdown]
-# **See.** All three on one layer: 8 channels, 8 filters of 3 × 3, an image of 18 × 18. Your matrices do the
-# third, along both axes. Products and extra memory are counted from the shapes of the arrays that the code
+# **See.** All three ways on one layer, with 8 channels, 8 filters of 3 × 3 and an image of 18 × 18. The third uses
+# your matrices, along both axes. Products and extra memory are counted from the shapes of the arrays that the code
 # makes.
 
 # %%
@@ -566,9 +616,9 @@ for name, (result, count, extra) in ways.items():
     print(f"{name:10}{error:13.1e}{count / direct.size:22.1f}{extra / direct.size:27.1f}")
 
 # %% [markdown]
-# **See.** How it changes with the filter's size, for an image of 56 × 56 and many channels: products per output
-# pixel, filter and channel, without the transforms, which many channels and filters share. Modelled from the
-# formulas.
+# **See.** How the number of products changes with the size of the filter, for an image of 56 × 56 and many channels.
+# The figure shows products per output pixel, filter and channel. It leaves out the transforms, whose cost many
+# channels and filters share. This is modelled from the formulas.
 
 # %%
 sizes = np.arange(1, 12)
@@ -598,30 +648,30 @@ plot.picture(
 )
 
 # %% [markdown]
-# **Why.** For 3 × 3 Winograd takes 4 products where the plain way takes 9. FFT takes about two, whatever the
-# filter; what it costs are the transforms and the complex arrays, so in time it pays for large filters. Larger Winograd tiles save more and
-# lose accuracy: their matrices hold larger numbers. All of this counts products. Tensor cores made products
-# cheap: cuDNN's Winograd is "not supported on Hopper+" (comment in its header), and implicit GEMM on tensor
-# cores is what mostly runs.
+# **Why.** For 3 × 3 filters Winograd takes 4 products where the direct way takes 9. FFT takes about two, whatever the
+# filter. Its cost is in the transforms and in the complex arrays, so it saves time only for large filters. Larger
+# Winograd tiles save more products but lose accuracy, because their matrices contain larger numbers. All of this
+# counts products, and tensor cores have made products cheap: cuDNN's Winograd is "not supported on Hopper+" (comment
+# in its header). What usually runs is implicit GEMM on tensor cores.
 #
-# A library tries and remembers: `torch.backends.cudnn.benchmark = True` times the algorithms at the first call
-# of each shape. It may choose differently the next time, so it does not go with `deterministic = True`; for
-# reproducible runs use `torch.use_deterministic_algorithms(True)`. Some algorithms need **workspace**, memory
-# beyond input and output, and are left out where there is none.
+# A library tries several ways and remembers the best: `torch.backends.cudnn.benchmark = True` times the algorithms at
+# the first call with each shape. It may choose differently next time, so it contradicts `deterministic = True`. For
+# reproducible runs use `torch.use_deterministic_algorithms(True)`. Some algorithms need **workspace**, which is
+# memory besides input and output, and they are not used where there is too little.
 #
 # ## 8 · Who has written it already
 #
-# | library | does |
+# | library | what it offers |
 # |---|---|
 # | cuBLAS, cuBLASLt, CUTLASS | matrix products (lab 06) |
-# | cuDNN | convolution, attention, norms, fused as graphs; its old functions for single operations are deprecated |
+# | cuDNN | convolution, attention and norms, fused as graphs; its old functions for single operations are deprecated |
 # | cuFFT, cuRAND, cuSOLVER, cuSPARSE | transforms, random numbers, solvers, sparse matrices |
-# | Thrust, CUB, libcu++ (CCCL) | sorting, scans, reductions in C++ |
+# | Thrust, CUB, libcu++ (CCCL) | sorting, scans and reductions in C++ |
 # | NCCL | collectives between GPUs |
 # | TensorRT | inference of a whole network |
 # | RAPIDS (cuDF, cuML), CuPy | data frames, machine learning, arrays |
 #
-# And an honest opponent: the CPU has a BLAS, too, and it is good. Measure yours before you praise a GPU.
+# The CPU has a good BLAS too, so it is a fair opponent. Measure yours before you praise a GPU.
 
 # %%
 import time
@@ -640,16 +690,16 @@ print(f"measured here: {rate / 1e9:,.0f} GFLOP/s in float32 · A100's peak: {pea
 # %% [markdown]
 # ## Beyond · Unequal stages
 #
-# Open-ended and ungraded. Copy in takes 1, the kernel 2, copy out 1, all for the whole of the data, and every
-# operation 0.02 more, whatever its size. Chunks need not be equal. The figure of merit is the **makespan**, in
-# the model, with as many streams as you like.
+# Open-ended and ungraded. For all data together, the copy in takes 1, the kernel 2, and the copy out 1. Every
+# operation takes 0.02 more, whatever its size. Chunks need not be equal. The figure of merit is the **makespan** in
+# the model, the time from the first start to the last end. You may use as many streams as you like.
 #
 # | plan | makespan |
 # |---|---|
 # | all at once, one stream | 4.06 |
-# | 8 equal chunks | the cell below |
+# | 8 equal chunks | printed by the cell below |
 # | ours | 2.26 |
-# | bound: the kernel, and the 0.02 of each operation of one chunk | 2.06 |
+# | bound: the kernel, and the 0.02 of each operation of one chunk, 2 + 3 · 0.02 | 2.06 |
 
 
 # %%
@@ -673,31 +723,32 @@ print(f"{merit([1]):.2f}  {merit([1 / 8] * 8):.2f}")
 # <details><summary>1. How many launches and bytes does <code>cp.exp(a - b) * c</code> cost, in float32, on a
 # GPU?</summary>
 #
-# Three launches. 12 + 8 + 12 = 32 bytes per element; one fused kernel moves 16.
+# It costs three launches, and 12 + 8 + 12 = 32 bytes per element. One fused kernel moves 16.
 # </details>
 #
 # <details><summary>2. A copy on stream A fills what a kernel on stream B reads. It has worked for months. What
 # is missing?</summary>
 #
-# An event: A records it after the copy, B waits for it before the kernel. So far the copy was fast enough.
+# An event is missing: A records it after the copy, and B waits for it before the kernel. So far the copy has always
+# been fast enough.
 # </details>
 #
 # <details><summary>3. Your step launches 60 kernels of 3 µs each. What does a CUDA graph change?</summary>
 #
-# One call of the host instead of 60, so the GPU does not wait for launches. The kernels, their bytes and their
-# order stay.
+# The host makes one call instead of 60, so the GPU does not wait for launches. The kernels, their bytes and their
+# order stay the same.
 # </details>
 #
-# <details><summary>4. <code>nvidia-smi</code> shows 20 GB in use, your arrays have 5. Where are the
+# <details><summary>4. <code>nvidia-smi</code> shows 20 GB in use, but your arrays have 5. Where are the
 # others?</summary>
 #
-# In the memory pool: freed, kept for the next array. `free_all_blocks()` gives them back.
+# They are in the memory pool, freed but kept for the next array. `free_all_blocks()` gives them back.
 # </details>
 #
 # <details><summary>5. When does a convolution by Winograd lose, although it takes fewer products?</summary>
 #
-# When products are cheap (tensor cores), when the transforms and workspace cost more than they save (few
-# channels), and when accuracy counts (large tiles).
+# It loses when products are cheap (tensor cores), when the transforms and the workspace cost more than the products
+# save (few channels), and when accuracy matters (large tiles).
 # </details>
 
 # %%
@@ -708,26 +759,27 @@ gpulab.recap("07")
 #
 # | to | write |
 # |---|---|
-# | one kernel for each element | `cp.ElementwiseKernel("T x", "T y", "y = …", "name")` |
-# | map, reduce, finish | `cp.ReductionKernel("T x", "T y", "map", "a + b", "y = a", "0", "name")` |
+# | make one kernel for each element | `cp.ElementwiseKernel("T x", "T y", "y = …", "name")` |
+# | map, reduce and finish | `cp.ReductionKernel("T x", "T y", "map", "a + b", "y = a", "0", "name")` |
 # | fuse a function | `@cp.fuse()` |
 # | order two streams | `event = a.record()`, `b.wait_event(event)` |
-# | capture | `stream.begin_capture()`, `graph = stream.end_capture()`, `graph.launch()` |
-# | pipeline of c chunks, equal stages | (c + 2) / c, with three buffers |
-# | what the pool holds | `cp.get_default_memory_pool().total_bytes()` |
-# | pinned memory | `cp.cuda.alloc_pinned_memory(bytes)` |
+# | capture a graph | `stream.begin_capture()`, `graph = stream.end_capture()`, `graph.launch()` |
+# | know the time of a pipeline of c chunks, equal stages | (c + 2) / c, with three buffers |
+# | see what the pool holds | `cp.get_default_memory_pool().total_bytes()` |
+# | get pinned memory | `cp.cuda.alloc_pinned_memory(bytes)` |
 #
 # ### Claims you will meet, and what is right
 #
-# - *CUDA graphs fuse kernels.* They replay them with one call.
-# - *Put work on two streams and it runs at the same time.* Only if engines and SMs are free; and what one
-#   stream made, the other must wait for.
+# - *CUDA graphs fuse kernels.* They replay the kernels with one call.
+# - *Put work on two streams and it runs at the same time.* It does so only if engines and SMs are free. And a stream
+#   must wait for what another stream makes.
 # - *A final `synchronize()` makes streams safe.* It comes after the race.
-# - *Unified memory could oversubscribe from CUDA 6 on.* From Pascal and CUDA 8 on.
-# - *Memory compression is automatic and makes room.* It must be asked for and saves bandwidth, not space.
+# - *Unified memory could oversubscribe from CUDA 6 on.* It could from Pascal and CUDA 8 on.
+# - *Memory compression is automatic and makes room.* It must be requested, and it saves bandwidth, not space.
 # - *cuDNN: `benchmark = True` and `deterministic = True` give reproducible speed.* They contradict each other.
-# - *Fuse convolution, ReLU, batch norm.* In that order nothing folds: the norm has to follow the convolution.
-# - *cuDNN's `cudnnActivationForward` has GELU.* It has not; the graph interface has.
+# - *Fuse convolution, ReLU, batch norm.* In this order nothing can be folded, because the norm must follow the
+#   convolution.
+# - *cuDNN's `cudnnActivationForward` has GELU.* It does not. The graph interface has it.
 #
 # ### References
 #
@@ -736,9 +788,7 @@ gpulab.recap("07")
 # 2. NVIDIA, *CUDA Programming Guide*: Asynchronous Concurrent Execution, CUDA Graphs, Unified Memory.
 #    https://docs.nvidia.com/cuda/cuda-programming-guide/
 # 3. M. Harris, "How to Overlap Data Transfers in CUDA C/C++", NVIDIA Technical Blog, 2012.
-# 4. S. Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014.
-#    https://arxiv.org/abs/1410.0759
-# 5. A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.
-#    https://arxiv.org/abs/1509.09308
+# 4. S. Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014. https://arxiv.org/abs/1410.0759
+# 5. A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015. https://arxiv.org/abs/1509.09308
 # 6. S. Winograd, *Arithmetic Complexity of Computations*, SIAM, 1980.
 # 7. PyTorch, *CUDA semantics* and *Reproducibility*. https://docs.pytorch.org/docs/stable/notes/

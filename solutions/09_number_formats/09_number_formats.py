@@ -13,18 +13,18 @@
 # %% [markdown]
 # # 09 · Number formats
 #
-# **About three hours.** You need lab 04 for the one kernel in section 8; the rest is Python.
+# **About three hours.** You need lab 04 for the one kernel, in section 8. The rest is Python.
 #
-# A network is a few billion numbers. With how many bits each of them is kept decides what fits into memory,
-# how many bytes a kernel moves, and how fast the tensor cores run. It also decides which numbers exist at
-# all. In this lab you take formats from 64 bits to 4 apart, bit by bit, and every result is held against all
-# codes that there are.
+# A network consists of billions of numbers. The number of bits that you keep for each of them decides what fits into
+# memory, how many bytes a kernel moves, and how fast the tensor cores run. It also decides which numbers exist at
+# all. In this lab you take formats from 64 bits down to 4 apart, bit by bit. Your functions are checked on all codes
+# of the shorter formats, and on the difficult codes of the longer ones.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
 # 1. read a number from its bits, and write its bits, in any floating-point format;
-# 2. say where a format's numbers lie, which are missing, and what happens beyond the largest;
-# 3. predict when a sum or an update in few bits gets stuck, and prevent it;
+# 2. say where a format's numbers are, which ones are missing, and what happens beyond the largest;
+# 3. predict when a sum or an update with few bits gets stuck, and prevent it;
 # 4. quantise a block to MXFP4 by the rule of the standard, and count the bits per number;
 # 5. tell what a "4-bit model" stores, and what it computes in.
 
@@ -41,14 +41,18 @@ gpulab.start("09")
 # %% [markdown]
 # ## 1 · Three fields
 #
-# A **floating-point** number is a sign, a power of two, and a fraction. Its bits are three **fields**, from
-# the left: the **sign** (1 bit), the **exponent**, and the **mantissa**. A format is fixed by how many bits
-# the two others have. The number is
+# A **floating-point** number consists of a sign, a power of two, and a fraction. Its bits form three **fields**, from
+# the left: the **sign** (1 bit), the **exponent**, and the **mantissa**. A format is defined by the number of bits in
+# the exponent and in the mantissa. The number is
 #
 # ± 2^(exponent field − bias) · (1 + mantissa field / 2^mantissa bits),
 #
-# with **bias** = 2^(exponent bits − 1) − 1, so that small and large powers are equally many. The 1 in front
-# is not stored. Here is 0.1 in four formats; none of them has it exactly.
+# with **bias** = 2^(exponent bits − 1) − 1, so that there are as many small powers as large ones. The 1 in front of
+# the fraction is not stored.
+#
+# For example, FP16 has 5 exponent bits and 10 mantissa bits, so its bias is 2⁴ − 1 = 15. The exponent field 16 and
+# the mantissa field 512 mean 2^(16 − 15) · (1 + 512/1,024) = 2 · 1.5 = 3. The figure shows 0.1 in four formats. None
+# of them has it exactly.
 
 # %% jupyter={"source_hidden": true}
 from gpulab import numerics, plot
@@ -62,12 +66,16 @@ for name in ("FP32", "TF32", "FP16", "BF16"):
 plot.bit_fields(rows)
 
 # %% [markdown]
-# BF16 and TF32 are FP32 with a shorter mantissa: the same range, fewer digits. FP16 trades three exponent
-# bits of BF16 for mantissa. TF32 is a format to *compute* in. In memory it takes 32 bits, so it saves no
-# byte.
+# BF16 and TF32 are FP32 with a shorter mantissa: they have the same range with fewer digits. FP16 has three exponent
+# bits fewer than BF16, and three mantissa bits more. TF32 is a format to *compute* in. In memory it takes 32 bits, so
+# it does not save any bytes.
 #
-# **Do.** Write `fields(code, exponent, mantissa)`: `code` holds the bits as a whole number, the two others
-# say how many bits the fields have. Return the three fields as a list. About 3 lines.
+# **Do.** Write `fields(code, exponent, mantissa)`, which takes a code apart. About 3 lines.
+#
+# - Input: `code` is a whole number that holds the bits. `exponent` and `mantissa` are the numbers of bits in these
+#   fields.
+# - Output: a list of three whole numbers: the sign field, the exponent field and the mantissa field.
+# - Full marks need all three right for FP16, FP32, BF16 and an 8-bit format.
 
 
 # %% nbgrader={"grade": false, "grade_id": "fields", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -85,21 +93,25 @@ gpulab.check("formats.fields", fields)
 # %% [markdown]
 # ## 2 · Subnormals, infinity, NaN
 #
-# Two exponent fields are special (IEEE 754):
+# Two exponent fields have a special meaning (IEEE 754):
 #
-# - **0**: the number is ± 2^(1 − bias) · mantissa / 2^mantissa bits. There is no leading 1. These are zero
-#   and the **subnormal** numbers, which fill the gap between zero and the smallest **normal** number;
-# - **all ones**: mantissa 0 is ± **infinity**, every other mantissa is **NaN** (not a number).
+# - **0**: the number is ± 2^(1 − bias) · mantissa field / 2^mantissa bits, without the leading 1. These are zero and
+#   the **subnormal** numbers, which fill the gap between zero and the smallest **normal** number.
+# - **all ones**: mantissa 0 means ± **infinity**, and every other mantissa means **NaN** (not a number).
 #
-# **Predict.** FP16 has 5 exponent bits and 10 mantissa bits. How many of its 65,536 codes does a decoder get
-# wrong that treats exponent field 0 like any other, but gets zero right?
+# **Predict.** FP16 has 5 exponent bits and 10 mantissa bits. Suppose a decoder treats exponent field 0 like any
+# other, but gets zero right. How many of the 65,536 codes does it get wrong?
 
 # %%
 gpulab.predict("formats.subnormals", ...)
 
 # %% [markdown]
-# **Do.** Write `decode(code, exponent, mantissa)`: the number that a code means. It is checked on *all* codes
-# of FP16, BF16 and an 8-bit format. About 9 lines; `fields` may help, and `math.inf` and `math.nan`.
+# **Do.** Write `decode(code, exponent, mantissa)`, which returns the number that a code means. About 9 lines.
+#
+# - Input: as for `fields`. Output: a Python float.
+# - Return `math.inf` or `-math.inf` for infinity, and `math.nan` for every NaN. Zero keeps its sign.
+# - Full marks need every number right. The check tries *all* codes of FP16, BF16 and an 8-bit format.
+# - You may use your `fields`. Do not use the decoders of `gpulab.numerics`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "decode", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -120,8 +132,8 @@ def decode(code, exponent, mantissa):
 gpulab.check("formats.decode", decode)
 
 # %% [markdown]
-# **See.** The numbers from 0 to 2 of a format with 3 exponent and 2 mantissa bits, as `decode` has them.
-# Then a look at one stretch of FP16 and BF16.
+# **See.** First, the numbers from 0 to 2 of a format with 3 exponent bits and 2 mantissa bits, computed by your
+# `decode`. Then the numbers of FP16 and BF16 near 1.
 
 # %%
 gpulab.need(decode)
@@ -135,26 +147,30 @@ plot.number_line(
 )
 
 # %% [markdown]
-# **Why.** Within one power of two the numbers are evenly spaced. At the next power the spacing doubles, so
-# the *relative* distance stays the same: about 2^−mantissa bits, and rounding to the nearest is off by at
-# most half of it, the **unit roundoff** (2⁻¹¹ = 0.05 % in FP16). Below the smallest normal number the spacing
-# no longer shrinks, and the relative error grows, up to 100 %.
+# **Why.** Between one power of two and the next the numbers are evenly spaced. At each power of two the spacing
+# doubles. So the *relative* spacing stays about the same, 2^−mantissa bits. Rounding to the nearest number has a
+# relative error of at most half of that. This bound is called the **unit roundoff**, and in FP16 it is 2⁻¹¹ = 0.05 %.
+# Below the smallest normal number the spacing does not get smaller any more, so the relative error grows, up to 100
+# %.
 #
 # ## 3 · Rounding to the nearest
 #
-# A number that a format does not have is rounded to the nearest that it has. Exactly in the middle, the one
-# with the even code is taken (**round to nearest, ties to even**), so that errors do not all go one way. What
-# lies half a step or more beyond the largest finite number becomes infinity.
+# A number that a format does not have is rounded to the nearest one that it has. If it is exactly in the middle, the
+# one with the even code is taken (**round to nearest, ties to even**), so that errors do not all go in the same
+# direction. A number that is half a step or more beyond the largest finite number becomes infinity.
 #
-# **Predict.** 1, 2, 3, … : which is the first whole number that FP16 does not have?
+# **Predict.** Count 1, 2, 3, … Which is the first whole number that FP16 does not have?
 
 # %%
 gpulab.predict("formats.whole", ...)
 
 # %% [markdown]
-# **Do.** Write `encode(x, exponent, mantissa)`: the code of a Python float in the format, rounded to nearest,
-# ties to even, with subnormals, both zeros and infinities. About 12 lines. `math.frexp` and `math.copysign`
-# help.
+# **Do.** Write `encode(x, exponent, mantissa)`, which returns the code of a number. About 12 lines.
+#
+# - Input: `x`, a Python float, and the numbers of bits as before. Output: the code, a whole number.
+# - Round to nearest, ties to even. Handle subnormals, both zeros and both infinities.
+# - Full marks need every code right. `math.frexp` and `math.copysign` help, and the encoders of `gpulab.numerics` may
+#   not be used.
 
 
 # %% nbgrader={"grade": false, "grade_id": "encode", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -177,8 +193,7 @@ def encode(x, exponent, mantissa):
 gpulab.check("formats.encode", encode)
 
 # %% [markdown]
-# **See.** The error of rounding, relative to the number, over all magnitudes. This is your own `encode` and
-# `decode` at work.
+# **See.** The relative error of rounding for numbers of all magnitudes, computed with your own `encode` and `decode`.
 
 # %% jupyter={"source_hidden": true}
 gpulab.need(encode)
@@ -208,28 +223,32 @@ plot.picture(
 )
 
 # %% [markdown]
-# FP16 is eight times as exact as BF16 between 2⁻¹⁴ and 65,504. Below 2⁻¹⁷ it is worse, and above it ends.
-# BF16's error is the same over the whole range.
+# Between 2⁻¹⁴ and 65,504 FP16 is eight times as exact as BF16, because it has three more mantissa bits. Below 2⁻¹⁷ it
+# is less exact than BF16, and above 65,504 it has no numbers at all. BF16's error is the same over the whole range.
 #
-# **Why.** Gradients of a network spread over many powers of two, most of them far below 1. FP16 loses the
-# small ones (lab 10 counts how many); BF16 keeps them with fewer digits. BF16 rounds like all others; it is
-# not cut off, and it overflows, too: the largest FP32 number becomes infinity in it.
+# **Why.** The gradients of a network spread over many powers of two, and most of them are far below 1. FP16 loses the
+# small ones (lab 10 counts how many). BF16 keeps them, with fewer digits. BF16 is not FP32 with its last bits cut
+# off: it rounds like the other formats. And it can overflow, because the largest FP32 number rounds to infinity.
 #
 # ## 4 · Eight bits, four ways
 #
-# Eight bits leave 256 codes, and two camps (Micikevicius et al., 2022). **E5M2** is FP16 with a mantissa of 2
-# bits and follows IEEE 754. **E4M3** gives up infinity: the top exponent holds numbers, up to 448, and only
-# mantissa 111 there is NaN. The **FNUZ** variants (finite, no negative zero; AMD's MI300) shift the bias up
-# by one, use 0x80, which would be minus zero, as the only NaN, and make every other code a number.
+# Eight bits give only 256 codes, and there are two main ways to use them (Micikevicius et al., 2022). **E5M2** is
+# FP16 with a mantissa of 2 bits, and it follows IEEE 754. **E4M3** does without infinity. Its top exponent field
+# holds numbers up to 448, and only mantissa 111 there means NaN. Both also have a **FNUZ** variant (finite, no
+# negative zero; AMD's MI300). It increases the bias by one. The code 0x80, which would be minus zero, is the only
+# NaN, and every other code is a number.
 #
-# **Predict.** How many different finite numbers has E4M3, if zero counts once?
+# **Predict.** How many different finite numbers does E4M3 have, if zero counts once?
 
 # %%
 gpulab.predict("formats.e4m3_numbers", ...)
 
 # %% [markdown]
-# **Do.** Write `decode8(code, variant)` with `variant` one of `"E4M3"`, `"E5M2"`, `"E4M3FNUZ"`, `"E5M2FNUZ"`.
-# About 12 lines.
+# **Do.** Write `decode8(code, variant)`, which returns the number that an 8-bit code means. About 12 lines.
+#
+# - Input: `code`, from 0 to 255, and `variant`, one of `"E4M3"`, `"E5M2"`, `"E4M3FNUZ"` and `"E5M2FNUZ"`.
+# - Output: a Python float; `math.nan` for NaN, and in E5M2 ± `math.inf` for infinity.
+# - Full marks need all 256 codes of all four variants right. You may use your `decode` and `fields`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "decode8", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -256,7 +275,7 @@ def decode8(code, variant):
 gpulab.check("formats.decode8", decode8)
 
 # %% [markdown]
-# **See.** The positive numbers of the four, on a logarithmic axis.
+# **See.** The positive numbers of the four variants, on a logarithmic axis.
 
 # %%
 gpulab.need(decode8)
@@ -266,14 +285,16 @@ plot.number_line(
 )
 
 # %% [markdown]
-# **Why.** E4M3 has twice as many numbers per power of two, E5M2 twice as many powers. Weights and activations
-# are kept in E4M3. Gradients spread further, so the first recipe for FP8 training, Hopper's, kept them in E5M2
-# (lab 10). Recipes with a scale for each small block keep them in E4M3, too, because a block spreads less than a
+# **Why.** E4M3 has twice as many numbers per power of two, and E5M2 has twice as many powers. Weights and activations
+# are kept in E4M3. Gradients spread further, so the first recipe for FP8 training, for Hopper, kept them in E5M2 (lab
+# 10). Recipes with a scale for each small block keep gradients in E4M3 as well, because a block spreads less than a
 # whole tensor (DeepSeek-V3, 2024; Mishra et al., 2025).
 #
 # ## 5 · Sums
 #
-# A dot product is a long sum. **Predict.** 1,000 times 0.01, added one by one in FP16: what comes out?
+# A dot product is a long sum, and each addition is rounded. What does this do to the result?
+#
+# **Predict.** 0.01 is added 1,000 times, one after the other, in FP16. What is the result?
 
 # %%
 gpulab.predict("formats.hundredths", ...)
@@ -287,7 +308,7 @@ gpulab.predict("formats.hundredths", measured=float(total))
 print("with an FP32 accumulator:", np.full(1000, np.float16(0.01)).sum(dtype=np.float32))
 
 # %% [markdown]
-# And 8,192 numbers between 0 and 1, whose sum is near 4,096:
+# The exact sum is 10. The next cell adds 8,192 numbers between 0 and 1, whose sum is near 4,096:
 
 # %% jupyter={"source_hidden": true}
 numbers = np.random.default_rng(2).random(8192).astype(np.float16)
@@ -315,12 +336,16 @@ ax.set(xlabel="numbers added", ylabel="sum so far", ylim=(0, None))
 plot.picture(ax, "One by one, the sum in FP16 stays at 2,048 while the exact one goes on to 4,096.")
 
 # %% [markdown]
-# The sum stops at 2,048: there FP16's spacing is 2, and no number below 1 changes anything any more.
+# The sum stops at 2,048. From there on FP16's spacing is 2, so a number below 1 is less than half a step and changes
+# nothing any more.
 #
-# **Do.** The numbers lie in slots 0 to n − 1. Write `order(n)`: a list of additions `[a, b]`, each meaning
-# "slot a becomes slot a + slot b", rounded to FP16. At the end slot 0 must hold the sum of all; a slot that
-# was added to another is gone. Additions of different slots run in the same **step**, each as early as its
-# two slots are ready. **Budget:** ⌈log2 n⌉ steps, an error of 0.3 % for 8,192 numbers. About 6 lines.
+# **Do.** Write `order(n)`, which returns the order in which n numbers should be added. About 6 lines.
+#
+# - The numbers are in slots 0 to n − 1. Return a list of additions `[a, b]`. Each means "slot a becomes slot a + slot
+#   b", rounded to FP16. A slot b that has been added to another may not be used again.
+# - At the end slot 0 must hold the sum of all numbers. For n = 1 the list is empty.
+# - Additions of different slots can run in the same **step**. Each runs as early as both its slots are ready.
+# - **Budget:** ⌈log2 n⌉ steps, and for 8,192 numbers an error of at most 0.3 % of the sum. Full marks need both.
 
 
 # %% nbgrader={"grade": false, "grade_id": "order", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -338,27 +363,31 @@ def order(n):
 gpulab.check("formats.order", order)
 
 # %% [markdown]
-# **Why.** An addition loses what is below the spacing of its result. Added one by one, small numbers meet a
-# large sum. In a tree, numbers meet others of about their size: the error grows with log n instead of n. That
-# a parallel reduction (lab 05) is a tree makes it faster *and* more exact. Tensor cores go the other way:
-# they take few bits in and accumulate in FP32.
+# **Why.** An addition loses whatever is smaller than the spacing of its result. Added one after the other, small
+# numbers meet a large sum. In a tree, numbers meet others of about their own size, so the error grows with log n
+# instead of n. A parallel reduction (lab 05) is a tree, and therefore it is faster *and* more exact. Tensor cores
+# have another solution: their inputs have few bits, but they accumulate in FP32.
 #
 # ## 6 · Rounding by chance
 #
-# **Predict.** A weight is 1 and gets 10,000 updates of +0.001, each rounded to BF16, to nearest. What is it
-# afterwards?
+# **Predict.** A weight is 1. It gets 10,000 updates of +0.001, and each result is rounded to the nearest BF16 number.
+# What is the weight afterwards?
 
 # %%
 gpulab.predict("formats.stuck", ...)
 
 # %% [markdown]
-# **Stochastic rounding** rounds up with the probability that the place between the two neighbours gives: a
-# quarter of the way up, it goes up in a quarter of all cases. One result is less exact than to nearest. The
-# *average* is exact, so many small updates arrive.
+# **Stochastic rounding** rounds up with a probability that depends on where the number is between its two neighbours.
+# A number that is a quarter of the way up is rounded up in a quarter of all cases. A single result is less exact than
+# with rounding to nearest. But the *average* is exact, so many small updates do have their effect.
 #
-# **Do.** Write `stochastic(bits, noise)`. `bits` are the 32 bits of an FP32 number, `noise` is a random whole
-# number from 0 to 65,535. Return the BF16 code, 16 bits, rounded up in magnitude with the right probability:
-# the *largest* noises round up. About 1 line.
+# **Do.** Write `stochastic(bits, noise)`, which rounds an FP32 number to BF16. About 1 line.
+#
+# - Input: `bits`, the 32 bits of an FP32 number as a whole number, and `noise`, a random whole number from 0 to
+#   65,535.
+# - Output: the BF16 code, a whole number of 16 bits. It is one of the two neighbours of the number.
+# - The magnitude must be rounded up with the right probability, and the *largest* noises round up.
+# - Full marks need every code right.
 
 
 # %% nbgrader={"grade": false, "grade_id": "stochastic", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -396,20 +425,21 @@ ax.set(xlabel="updates of +0.001", ylabel="weight in BF16", ylim=(0, 12))
 plot.picture(ax, "Rounded to nearest the weight stays at 1; rounded by chance it follows the exact line.")
 
 # %% [markdown]
-# Rounded to nearest, the weight never leaves 1. By chance it wanders around the exact line and does not fall
-# behind.
+# With rounding to nearest the weight never leaves 1. With stochastic rounding it moves randomly around the exact line
+# and does not fall behind.
 #
-# **Why.** The spacing above 1 is 2⁻⁷ = 0.0078; 0.001 is an eighth of it. Training in few bits needs either
-# stochastic rounding or a **master copy** of the weights in FP32 (lab 10).
+# **Why.** Above 1 the spacing of BF16 is 2⁻⁷ = 0.0078, and 0.001 is only an eighth of it. So training with few bits
+# needs either stochastic rounding or a **master copy** of the weights in FP32 (lab 10).
 #
 # ## 7 · Blocks that share a scale
 #
-# Four bits: **E2M1** has the magnitudes 0, 0.5, 1, 1.5, 2, 3, 4, 6 and a sign. Alone that is useless, because
-# no tensor's numbers lie there. So 32 neighbours share a **scale**, and its format is **E8M0**: eight
-# exponent bits and nothing else. Code e means 2^(e − 127), from 2⁻¹²⁷ to 2¹²⁷; 255 is NaN. It has no sign, no
-# zero and no infinity. This is **MXFP4**, of the OCP standard (MX v1.0, 2023).
+# Next come four bits. **E2M1** has the magnitudes 0, 0.5, 1, 1.5, 2, 3, 4, 6 and a sign. Alone that is useless,
+# because a tensor's numbers are hardly ever in this range. So 32 neighbouring numbers share a **scale**. Its format
+# is **E8M0**, which has eight exponent bits and nothing else: code e means 2^(e − 127), from 2⁻¹²⁷ to 2¹²⁷, and code
+# 255 means NaN. It has no sign, no zero and no infinity. The 32 numbers with their scale are **MXFP4**, a format of
+# the OCP standard (MX v1.0, 2023).
 #
-# **Predict.** How many bits per number is that?
+# **Predict.** How many bits per number does MXFP4 take?
 
 # %%
 gpulab.predict("formats.mxfp4_bits", ...)
@@ -422,13 +452,18 @@ for name, form in numerics.BLOCK_FORMATS.items():
     )
 
 # %% [markdown]
-# The rule of the standard, section 6.3: with m the largest magnitude of the block, the scale is 2^(⌊log2 m⌋ −
-# 2). The 2 is the largest exponent of E2M1 (4 = 2²). Each number is divided by the scale and rounded to the
-# nearest of the sixteen; what is above 6 becomes 6.
+# The standard says how to choose the scale (section 6.3). Let m be the largest magnitude of the block. Then the scale
+# is 2^(⌊log2 m⌋ − 2), where 2 is the largest exponent of E2M1 (4 = 2²). Each number is divided by the scale and
+# rounded to the nearest of the sixteen numbers. A magnitude above 6 becomes 6. For example, if m = 20, then ⌊log2 20⌋
+# = 4, the scale is 2^(4 − 2) = 4, and the number 20 becomes 20/4 = 5, which is rounded to 4.
 #
-# **Do.** Write `block(values)` for 32 numbers: `[scale code, [32 codes]]`. A code is the place in the list of
-# magnitudes above, plus 8 for a negative number. A tie goes to the even code. A block of zeros has scale code
-# 0. About 10 lines.
+# **Do.** Write `block(values)`, which quantises one block to MXFP4. About 10 lines.
+#
+# - Input: `values`, a list of 32 Python floats.
+# - Output: `[scale code, [32 codes]]`. A number's code is the place of its magnitude in the list above (from 0), plus
+#   8 if the number is negative, even if it is rounded to zero.
+# - A number in the middle goes to the even code. A block of zeros has scale code 0.
+# - Full marks need every code right.
 
 
 # %% nbgrader={"grade": false, "grade_id": "block", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -452,8 +487,8 @@ def block(values):
 gpulab.check("formats.block", block)
 
 # %% [markdown]
-# **See.** 256 numbers, eight blocks. One place in each block holds an **outlier**, as a few channels of a
-# large language model do. The pictures show the first block.
+# **See.** 256 numbers in eight blocks. In each block one number is an **outlier**, as it happens in a few channels of
+# a large language model. Both pictures show the first block.
 
 # %%
 gpulab.need(block)
@@ -492,13 +527,15 @@ plot.picture(
 )
 
 # %% [markdown]
-# On the left the outlier sets the scale of its block, and nearly all others become 0.
+# On the left the outlier sets the scale of its block, and nearly all other numbers become 0.
 #
-# On the right all 256 were **rotated** first: multiplied by an **orthonormal** Hadamard matrix with random
-# signs (orthonormal: lengths stay, and the inverse is the transpose). Each outlier is spread over 256 places.
-# A product does not change when *both* factors are rotated, because the rotations cancel: (xH)(Hᵀw) = xw.
+# On the right all 256 numbers were **rotated** first, which means that they were multiplied by an **orthonormal**
+# Hadamard matrix with random signs. (A square matrix is orthonormal if it keeps all lengths and its inverse is its
+# transpose.) The rotation spreads each outlier over 256 places. If *both* factors of a product are rotated, the
+# product does not change, because the rotations cancel: (xH)(Hᵀw) = xw.
 #
-# **Predict.** How many times smaller is the error of all 256, rotated back, than without rotation?
+# **Predict.** The 256 numbers are rotated, quantised, and rotated back. How many times smaller is their error than
+# without rotation?
 
 # %%
 gpulab.predict("formats.rotated", ...)
@@ -511,7 +548,7 @@ print(f"error without rotation {plain:.2f}, with rotation {turned:.2f}")
 gpulab.predict("formats.rotated", measured=plain / turned)
 
 # %% [markdown]
-# A rotation does not always pay. Without outliers there is nothing to spread:
+# A rotation does not always pay off. Without outliers there is nothing to spread:
 
 # %%
 gpulab.need(block)
@@ -522,24 +559,31 @@ print(
 )
 
 # %% [markdown]
-# **Why.** A shared scale is as good as its worst member. Smaller blocks help (NVFP4 has 16 and a finer scale
-# in E4M3, with one FP32 for the whole tensor), rotations help, and some layers stay in BF16.
+# **Why.** A shared scale is only as good as its largest number allows. Three things help: smaller blocks (NVFP4 has
+# blocks of 16 with a finer scale in E4M3, and one FP32 scale for the whole tensor), rotations, and keeping some
+# layers in BF16.
 #
 # ## 8 · Back to thirty-two bits, in a kernel
 #
-# A GPU without FP4 units unpacks the numbers and computes in FP16 or FP32. It gains bytes, not arithmetic.
-# How many bytes, in a model of 120 billion parameters:
+# A GPU without FP4 units unpacks the numbers and computes in FP16 or FP32. It saves bytes, not arithmetic. The next
+# cell shows how many bytes the weights of a model with 120 billion parameters take:
 
 # %%
 for name, bits in (("FP32", 32), ("BF16", 16), ("E4M3", 8), ("MXFP4", 4.25)):
     print(f"{name:6} {120e9 * bits / 8 / 1e9:6.1f} GB")
 
 # %% [markdown]
-# **Do.** Write the kernel `dequantize(packed, scales, out)`. A byte of `packed` holds two E2M1 codes, the
-# first in its lower half; `scales` has an E8M0 code for every 32 numbers (100 to 149 here); `out` is float32.
-# The launch has a thread for each byte. **Budget:** stores without a wasted sector, 140 warp instructions per
-# warp. About 15 lines. Make the 32 bits of each result as integers; `out.view(np.uint64)` has one element for
-# two results. Convert what you load to `np.uint32` first: numba makes floats of signed and unsigned mixed.
+# **Do.** Write the kernel `dequantize(packed, scales, out)`, which turns MXFP4 into float32. About 15 lines.
+#
+# - Input: `packed`, uint8; each byte holds two E2M1 codes, the first in its lower half. `scales`, uint8; one E8M0
+#   code for every 32 numbers (here from 100 to 149).
+# - Output: `out`, float32, two numbers for each byte of `packed`.
+# - Launch: one thread for each byte, in blocks of 128.
+# - Make the 32 bits of each result as integers. `out.view(np.uint64)` has one element for two results.
+# - Convert what you load to `np.uint32` first, because numba turns a mixture of signed and unsigned integers into
+#   floats.
+# - **Budget:** no more sectors stored than `out` has, and 140 instructions per warp. Full marks need both, and every
+#   bit right.
 
 
 # %% nbgrader={"grade": false, "grade_id": "dequantize", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -573,22 +617,22 @@ def dequantize(packed, scales, out):
 gpulab.check("formats.dequantize", dequantize)
 
 # %% [markdown]
-# **See.** What the kernel moves: a row is 128 bytes of memory, each group of cells a sector of 32.
+# **See.** What the kernel moves. A row is 128 bytes of memory, and each group of cells is a sector of 32 bytes.
 
 # %%
 gpulab.need(dequantize)
 gpulab.show("formats.dequantize", dequantize, view="accesses")
 
 # %% [markdown]
-# **Why.** In a product of a matrix and a vector the weights are read once, so 4.25 bits instead of 16 are 3.8
-# times fewer bytes, and the time follows. The sixteen values are arithmetic here, and a table in other
-# kernels: what is faster depends on what else the kernel does.
+# **Why.** In a product of a matrix and a vector each weight is read once. With 4.25 bits instead of 16 that is 16 /
+# 4.25 = 3.8 times fewer bytes, and the time shrinks with them. This kernel computes the sixteen values with
+# arithmetic. Others use a table. Which is faster depends on what else the kernel does.
 #
 # ## 9 · All formats in one table
 #
-# Integers are formats, too: INT8 and INT4 have evenly spaced numbers and a scale (lab 13); INT1, one bit, is
-# used by a few networks with weights of ±1. The next cell lists the rest. *Dense* rates are those of the
-# product without the 2:4 sparsity that doubles many figures in advertisements.
+# Integers are formats too. INT8 and INT4 have evenly spaced numbers and a scale (lab 13). INT1, one bit, is used by a
+# few networks with weights of ±1. The next cell lists the other formats. Its rates are *dense*: they do not count on
+# the 2:4 sparsity that doubles many figures in advertisements.
 #
 # ![Formats to scale: float32 has 1 sign bit, 8 exponent bits and 23 fraction bits; float16 has 1, 5 and 10; bfloat16 has 1, 8 and 7; E4M3 has 1, 4 and 3; E2M1 has 1, 2 and 1.](drawings/formats.svg)
 
@@ -613,26 +657,25 @@ for name in ("V100", "A100", "H100", "B200"):
     print(f"{gpu.name:6} dense TFLOP/s: " + ", ".join(rates))
 
 # %% [markdown]
-# **Two models that you can download.** *DeepSeek-V3.1*: weights and activations are E4M3, half the bytes of
-# FP16. What is E8M0 is the *scale factors* ("UE8M0"), so that they fit the MX formats (model card, 2025).
-# *gpt-oss-120b*: 117 billion parameters, 5.1 of them active for a token; the weights of the experts are MXFP4
-# and the rest is BF16. It was trained for that, and no FP16 version of it was published to compare with
-# (OpenAI, model card, 2025).
+# **Two models that you can download.** *DeepSeek-V3.1* keeps weights and activations in E4M3, half the bytes of FP16.
+# Only the *scale factors* are E8M0 ("UE8M0"), so that they fit the MX formats (model card, 2025). *gpt-oss-120b* has
+# 117 billion parameters, of which 5.1 billion are active for a token. The weights of its experts are MXFP4, and the
+# rest is BF16. It was trained for this, and no FP16 version was published to compare with (OpenAI, model card, 2025).
 #
-# **Loading one today.** In Hugging Face Transformers, `from_pretrained(name, dtype="auto")` keeps MXFP4 where
-# the GPU and a Triton kernel allow it, and `Mxfp4Config(dequantize=True)` unpacks to BF16 (Transformers
-# documentation, "MXFP4"). There is no `torch.mxfp4`: asking for `dtype="mxfp4"` is an error. vLLM and Ollama
-# serve the same files. Units that multiply FP4 exist from NVIDIA's Blackwell and AMD's MI355X on. On older
-# GPUs the weights are unpacked first, and arithmetic runs at the rate of FP16 or FP8.
+# **Loading one today.** In Hugging Face Transformers, `from_pretrained(name, dtype="auto")` keeps MXFP4 where the GPU
+# and a Triton kernel allow it, and `Mxfp4Config(dequantize=True)` unpacks to BF16 (Transformers documentation,
+# "MXFP4"). There is no `torch.mxfp4`, so `dtype="mxfp4"` is an error. vLLM and Ollama serve the same files. NVIDIA
+# has units that multiply FP4 from Blackwell on, and AMD from the MI355X on. Older GPUs unpack the weights first, and
+# compute at the rate of FP16 or FP8.
 #
-# **Below four bits** there is no MX format: the standard has 8, 6 and 4 bits and MXINT8. Networks with
-# weights of 2 bits or fewer need training for it (lab 13). Which precision a layer needs can be decided layer
-# by layer; that is called adaptive or mixed precision, and it is a search, not a format.
+# **Below four bits** there is no MX format: the standard has 8, 6 and 4 bits and MXINT8. Networks with weights of 2
+# bits or fewer must be trained for it (lab 13). Choosing the precision layer by layer is called adaptive or mixed
+# precision. It is a search, not a format.
 #
 # ## Detective · The same bytes
 #
-# A checkpoint in E4M3 comes from one vendor's GPU to another's. The loader copies the bytes. "Loss is far
-# off, and a few rows are NaN. The bytes are the same, I compared them."
+# A checkpoint in E4M3 moves from one vendor's GPU to another's. The loader copies the bytes. "The loss is far off,
+# and a few rows are NaN. But the bytes are the same, I compared them."
 #
 # ![The same eight bits, 0100 1000, read in two formats: in E4M3 four bits are the exponent, in E5M2 five. The numbers differ.](drawings/same_byte.svg)
 
@@ -647,9 +690,13 @@ print("first weights there:", there[:5])
 print("first weights here: ", here[:5])
 
 # %% [markdown]
-# **Do.** Find out what the same byte means in the two formats, for all 256. Then write `adopt(code)`: an E4M3
-# code in, `[code, factor]` out, so that the new code, read as E4M3FNUZ and multiplied by the factor, means
-# the same. The factor is the same for all. What was NaN must stay NaN. About 4 lines. The first cell is free.
+# **Do.** Find out what the same byte means in the two formats, for all 256 bytes. The first cell is free for this.
+# Then write `adopt(code)`, which translates a code. About 4 lines.
+#
+# - Input: an E4M3 code, from 0 to 255. Output: `[new code, factor]`.
+# - The new code, read as E4M3FNUZ and multiplied by the factor, must mean the same number as the old code in E4M3.
+#   NaN must stay NaN.
+# - The factor is the same for all codes. Full marks need all 256 right.
 
 # %%
 # Your experiment.
@@ -669,36 +716,36 @@ gpulab.check("formats.adopt", adopt)
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: a colleague's GPU code drops FP16's subnormals, "they are only 3 % of the
-# codes". What becomes of a network's gradients that lie there, what does that do to the weights, and which
-# number that was printed or counted in this lab shows that 3 % is the wrong measure? A person reads this: 1
-# point for the cause, 1 point for such a number.
+# A colleague's GPU code drops FP16's subnormals: "They are only 3 % of the codes." In three to five sentences: what
+# happens to those gradients of a network that are subnormal, what does this do to the weights, and which number that
+# you saw printed or counted in this lab shows that 3 % is the wrong measure? A person reads this: 1 point for the
+# cause, 1 point for such a number.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "subnormal-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** Without subnormals every gradient below 2⁻¹⁴ = 6.1e-5 becomes zero, and these weights stop
-# learning; with them FP16 reaches down to 6e-8, though with ever fewer digits. The share of codes says
-# nothing, because what counts is where the numbers lie: of those in the plot of section 3, spread evenly over
-# powers of two, 35 % lay below the normal ones, not 3 %.
+# **2 points:** Without subnormals every gradient below 2⁻¹⁴ = 6.1e-5 becomes zero, and the weights with such
+# gradients stop learning. With subnormals FP16 reaches down to 6e-8, though with fewer and fewer digits. The share of
+# the codes says nothing, because what counts is where the numbers are: of those in the plot of section 3, spread
+# evenly over powers of two, 35 % lay below the normal ones, not 3 %.
 #
-# **1 point** (cause without a number): Small gradients become zero, so the weights that they belong to no
-# longer change.
+# **1 point** (cause without a number): Small gradients become zero, so the weights that they belong to no longer
+# change.
 #
 # **0 points:** The loss becomes infinite. Or: it saves memory.
 
 # %% [markdown]
 # ## Beyond · Sixteen values of your own
 #
-# Open-ended and ungraded. With 4 bits and a scale per block you may choose any sixteen values. Weights are
-# about normally distributed. The figure of merit is the **root mean square error, in % of the block's own
-# root mean square**, over blocks of 32 normal numbers, each divided by its largest magnitude (so your values
-# lie in −1 … 1).
+# Open-ended and ungraded. With 4 bits and a scale per block you may choose any sixteen values. Weights are about
+# normally distributed. The figure of merit is the **root mean square error, in % of the block's own root mean
+# square**. It is taken over blocks of 32 normal numbers, each block divided by its largest magnitude, so your values
+# are between −1 and 1.
 #
 # | values | error |
 # |---|---|
-# | evenly spaced from −1 to 1 | the cell below |
-# | E2M1 / 6 | the cell below |
+# | evenly spaced from −1 to 1 | printed by the cell below |
+# | E2M1 / 6 | printed by the cell below |
 # | ours, from the quantiles of such blocks, refined by Lloyd's algorithm | 8.1 % |
-# | bound | 2⁻⁴ = 6.25 % for 4 bits per number of a normal source (rate-distortion theory, Shannon 1959); what the scale tells on top is left out |
+# | bound | 2⁻⁴ = 6.25 % for 4 bits per number of a normal source (rate-distortion theory, Shannon 1959); it leaves out what the scale tells as well |
 
 # %%
 blocks = np.random.default_rng(8).standard_normal((4000, 32))
@@ -722,28 +769,29 @@ print("even:", merit(np.linspace(-1, 1, 16)), "  E2M1:", merit(np.unique(numeric
 #
 # <details><summary>1. What does FP16 code 0x0001 mean?</summary>
 #
-# Exponent field 0, mantissa 1: 2⁻¹⁴ · 2⁻¹⁰ = 2⁻²⁴ = 6.0e-8, the smallest positive number.
+# The exponent field is 0 and the mantissa is 1. So it means 2⁻¹⁴ · 2⁻¹⁰ = 2⁻²⁴ = 6.0e-8, the smallest positive
+# number.
 # </details>
 #
-# <details><summary>2. 2,048 + 1 in FP16?</summary>
+# <details><summary>2. What is 2,048 + 1 in FP16?</summary>
 #
-# 2,048. 2,049 lies in the middle between 2,048 and 2,050; the tie goes to the even code.
+# It is 2,048. The exact sum 2,049 is in the middle between 2,048 and 2,050, and the tie goes to the even code.
 # </details>
 #
-# <details><summary>3. Why is a master copy of weights in FP32 kept beside BF16 weights?</summary>
+# <details><summary>3. Why do people keep a master copy of the weights in FP32 beside BF16 weights?</summary>
 #
-# An update smaller than half of BF16's spacing (0.4 % of the weight) would never arrive.
+# An update smaller than half of BF16's spacing (0.4 % of the weight) would never have any effect.
 # </details>
 #
 # <details><summary>4. What is the scale of an MXFP4 block whose largest magnitude is 20?</summary>
 #
-# 2^(4 − 2) = 4, code 129. 20/4 = 5 lies in the middle between 4 and 6 and goes to 4, the even code.
+# It is 2^(4 − 2) = 4, code 129. 20/4 = 5 is in the middle between 4 and 6, and it goes to 4, the even code.
 # </details>
 #
 # <details><summary>5. A GPU without FP4 units runs an MXFP4 model. What is gained?</summary>
 #
-# Memory and bandwidth, 3.76 × against FP16. The arithmetic runs at the rate of the format that the weights
-# are unpacked to.
+# Memory and bandwidth, 3.76 × against FP16. The arithmetic runs at the rate of the format to which the weights are
+# unpacked.
 # </details>
 
 # %%
@@ -755,40 +803,36 @@ gpulab.recap("09")
 # | question | rule |
 # |---|---|
 # | value of a normal code | ± 2^(e − bias) · (1 + m / 2^M) |
-# | exponent field 0 | ± 2^(1 − bias) · m / 2^M |
-# | spacing at x | 2^(⌊log2 x⌋ − M), never below that of the smallest normal |
+# | value with exponent field 0 | ± 2^(1 − bias) · m / 2^M |
+# | spacing at x | 2^(⌊log2 x⌋ − M), never below that of the smallest normal number |
 # | error of rounding | half the spacing; relative 2^−(M+1) in the normal range |
-# | sums | tree or FP32 accumulator; one by one stops at about 2^(M+1) times the addend |
-# | small updates | stochastic rounding, or a master copy in FP32 |
-# | E4M3 | bias 7, up to 448, NaN 0x7F and 0xFF, no infinity |
+# | sums | use a tree or an FP32 accumulator; one by one the sum stops at about 2^(M+1) times the addend |
+# | small updates | use stochastic rounding, or a master copy in FP32 |
+# | E4M3 | bias 7, numbers up to 448, NaN 0x7F and 0xFF, no infinity |
 # | FNUZ | bias + 1, NaN 0x80, no minus zero, no infinity |
-# | MXFP4 | scale 2^(⌊log2 max⌋ − 2) for 32 numbers of E2M1; 4.25 bits |
-# | NVFP4 | E4M3 scale for 16 numbers, FP32 scale for the tensor; 4.5 bits |
+# | MXFP4 | scale 2^(⌊log2 max⌋ − 2) for 32 numbers of E2M1; 4.25 bits per number |
+# | NVFP4 | E4M3 scale for 16 numbers, FP32 scale for the tensor; 4.5 bits per number |
 #
 # ### Claims you will meet, and what is right
 #
-# - *FP16's machine epsilon is 6e-4.* The spacing at 1 is 2⁻¹⁰ = 9.8e-4, the unit roundoff half of that.
-# - *BF16 is FP32 cut off, and cannot overflow.* It is rounded to nearest, and FP32's largest number becomes
-#   infinity.
-# - *TF32 halves memory and is on by default.* It takes 32 bits, and PyTorch leaves it off for matrix
-#   products.
-# - *E8M0 goes from 1 to 2²⁵⁵, and has a zero.* From 2⁻¹²⁷ to 2¹²⁷, 255 is NaN, and there is no zero.
-# - *The MXFP4 scale is max / 6, or max / 2^Emax.* It is a power of two, from the floor of a logarithm; so
-#   numbers up to 1/3 above 6 scales are cut to 6.
-# - *MXFP4 is 4 × smaller than FP16 and has one to two digits.* 3.76 ×, and less than one digit.
-# - *FP4 doubles the speed of an H100.* It has no FP4 units; what shrinks is memory traffic.
-# - *DeepSeek-V3.1 is stored in UE8M0.* Its scale factors are; numbers are E4M3.
+# - *FP16's machine epsilon is 6e-4.* The spacing at 1 is 2⁻¹⁰ = 9.8e-4, and the unit roundoff is half of that.
+# - *BF16 is FP32 cut off, and cannot overflow.* It is rounded to nearest, and FP32's largest number becomes infinity.
+# - *TF32 halves memory and is on by default.* It takes 32 bits, and PyTorch leaves it off for matrix products.
+# - *E8M0 goes from 1 to 2²⁵⁵, and has a zero.* It goes from 2⁻¹²⁷ to 2¹²⁷, code 255 is NaN, and there is no zero.
+# - *The MXFP4 scale is max / 6, or max / 2^Emax.* It is a power of two, from the floor of a logarithm. So numbers up
+#   to 1/3 above 6 scales are cut to 6.
+# - *MXFP4 is 4 × smaller than FP16 and has one to two digits.* It is 3.76 × smaller, and it has less than one digit.
+# - *FP4 doubles the speed of an H100.* An H100 has no FP4 units. What shrinks is memory traffic.
+# - *DeepSeek-V3.1 is stored in UE8M0.* Only its scale factors are. Its numbers are E4M3.
 #
 # ### References
 #
 # 1. *IEEE Standard for Floating-Point Arithmetic*, IEEE 754-2019.
 # 2. P. Micikevicius et al., "FP8 Formats for Deep Learning", 2022. https://arxiv.org/abs/2209.05433
-# 3. B. Noune et al., "8-bit Numerical Formats for Deep Neural Networks", 2022.
-#    https://arxiv.org/abs/2206.02915
+# 3. B. Noune et al., "8-bit Numerical Formats for Deep Neural Networks", 2022. https://arxiv.org/abs/2206.02915
 # 4. Open Compute Project, *OCP Microscaling Formats (MX) Specification*, v1.0, 2023.
 # 5. NVIDIA, "Pretraining Large Language Models with NVFP4", 2025. https://arxiv.org/abs/2509.25149
 # 6. S. Gupta et al., "Deep Learning with Limited Numerical Precision", ICML 2015 (stochastic rounding).
 #    https://arxiv.org/abs/1502.02551
 # 7. N. Higham, *Accuracy and Stability of Numerical Algorithms*, SIAM, 2nd ed., 2002, chapter 4 (sums).
-# 8. D. Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019.
-#    https://arxiv.org/abs/1905.12322
+# 8. D. Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019. https://arxiv.org/abs/1905.12322

@@ -15,17 +15,17 @@
 #
 # **About four hours.** You need labs 05 (warp reductions) and 09 (number formats); lab 11 helps.
 #
-# A language model that writes one token at a time reads all of its weights for each. That reading sets the pace
-# (lab 02's roofline): with half the bytes it can be up to twice as fast, and with a quarter the model fits on a
-# smaller GPU. So weights are kept in 8, 4, or 3 bits, and sometimes activations, too. In this lab you do that to
-# a real, small model, measure what it costs, and mend what breaks.
+# A language model that writes one token at a time reads all of its weights for each token. This reading limits its
+# speed (see the roofline of lab 02). With half the bytes the model can be up to twice as fast, and with a quarter of
+# them it fits on a smaller GPU. So weights are kept in 8, 4 or 3 bits, and sometimes activations are too. In this lab
+# you quantise a real, small model, measure what it loses, and repair what breaks.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
 # 1. turn a tensor into integers with a scale and a zero point, and say how many bits that takes;
 # 2. choose the limits of activations, before or during the run, and say what each choice costs;
-# 3. say why outliers ruin 8 bits, and move them where they do no harm;
-# 4. round weights so that their errors cancel (GPTQ) or fall where they count less (AWQ);
+# 3. explain why outliers ruin 8 bits, and move them where they do no harm;
+# 4. round weights so that their errors cancel (GPTQ), or so that the errors fall where they count less (AWQ);
 # 5. write a kernel that multiplies 4-bit weights, and read a plot of accuracy against bytes.
 
 # %%
@@ -44,23 +44,30 @@ gpulab.start("13")
 #
 # ![Absmax quantisation: the largest value is mapped to 127, all others to the nearest step. One outlier makes the steps wide for everybody.](drawings/rounding.svg)
 #
-# **Uniform** (or **affine**) quantisation (Jacob et al., 2018) keeps a real number x as a whole number, its
-# **code** q:
+# **Uniform** (or **affine**) quantisation (Jacob et al., 2018) stores a real number x as a whole number, its **code**
+# q:
 #
 # q = clamp(round(x / scale) + zero, 0, 2^bits − 1), and back: x ≈ scale · (q − zero).
 #
-# `clamp` cuts what lies beyond. The **zero point** is the code of 0, a whole number, so that 0 itself is kept
-# exactly: padding and the zeros behind a ReLU are many. The range goes from low = min(0, smallest) to high =
-# max(0, largest), which makes scale = (high − low) / (2^bits − 1) and zero = round(−low / scale).
+# `clamp` cuts off what is outside the range of codes. The **zero point** is the code of the number 0. It is a whole
+# number, so 0 itself is kept exactly. That matters, because padding and ReLU produce many zeros.
 #
-# **Predict.** Values from −1 to 3, 8 bits: what is the zero point?
+# The range of values goes from low = min(0, smallest) to high = max(0, largest). So scale = (high − low) / (2^bits −
+# 1), and zero = round(−low / scale). For example, the values −1, −0.5 and 2 in 2 bits have the scale 3/3 = 1 and the
+# zero point 1, so −1 gets code 0 and 2 gets code 3.
+#
+# **Predict.** The values go from −1 to 3, and codes have 8 bits. What is the zero point?
 
 # %%
 gpulab.predict("quant.zero_point", ...)
 
 # %% [markdown]
-# **Do.** Write `affine(values, bits)`: `[scale, zero, [codes]]`. If all values are 0, the scale is 1 and the
-# rest is 0. About 8 lines. Python's `round` and `np.round` are both right.
+# **Do.** Write `affine(values, bits)`. About 8 lines.
+#
+# - Input: `values`, a list of one or more Python floats, and `bits`, the bits of a code.
+# - Output: `[scale, zero, [codes]]`, where `zero` and the codes are whole numbers.
+# - If all values are 0, the scale is 1, and the zero point and all codes are 0.
+# - Python's `round` and `np.round` are both right. Full marks need every number right.
 
 
 # %% nbgrader={"grade": false, "grade_id": "affine", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -78,7 +85,7 @@ def affine(values, bits):
 gpulab.check("quant.affine", affine)
 
 # %% [markdown]
-# **See.** What comes back for every x from −1.5 to 3.5, if the range −1 … 3 was given.
+# **See.** What comes back for every x from −1.5 to 3.5, if the range goes from −1 to 3.
 
 # %%
 from gpulab import plot
@@ -93,17 +100,18 @@ for bits in (2, 3):
 plot.lines(curves, "x", "what is left of x", "Equal steps, flat ends, and a step through 0.")
 
 # %% [markdown]
-# **Why.** Inside the range a number is off by at most half a step, scale/2. One bit more halves that. Beyond
-# the range the error grows without limit. Everything in this lab is about those two: a range that is too wide
-# makes steps coarse, one that is too narrow cuts.
+# **Why.** Inside the range a number is off by at most half a step, scale/2. One bit more halves this error. Outside
+# the range the error grows without limit. Everything in this lab is about these two errors: if the range is too wide,
+# the steps are coarse, and if it is too narrow, values are cut.
 #
-# **Products of codes.** Put scale · (q − zero) for both numbers into a dot product of n terms, and the scales come
-# out:
+# **Products of codes.** Consider a dot product of n terms, and replace both numbers of each term by scale · (q −
+# zero). Then the scales can be taken out of the sum:
 #
 # Σ x w = scale_x · scale_w · (Σ q_x q_w − zero_w Σ q_x − zero_x Σ q_w + n · zero_x · zero_w).
 #
-# The first sum has all the multiplications, and they are of whole numbers: tensor cores do them in INT8 and add up
-# in INT32. The rest are corrections. The last two terms are known before the run, the one with Σ q_x is not.
+# The first sum contains all the multiplications, and they are between whole numbers. Tensor cores do them in INT8 and
+# add the products in INT32. The other three terms are corrections. The last two are known before the run, because
+# they depend only on the weights and the zero points. The one with Σ q_x is not.
 
 # %%
 gpulab.need(affine)
@@ -118,27 +126,33 @@ print(
 print(f"with the restored numbers: {restored:.6f}")
 
 # %% [markdown]
-# A range around 0, from −m to m with zero in the middle, is **symmetric**: codes can go from −127 to 127 with the
-# zero point 0, nothing is stored for it, and all corrections are gone. Weights and activations in 8 bits are
-# mostly symmetric.
+# A range around 0, from −m to m, is called **symmetric**. Its codes can go from −127 to 127 with the zero point 0.
+# Then nothing is stored for the zero point, and all corrections are gone. Weights and activations in 8 bits are
+# usually symmetric.
 #
 # ## 2 · Who shares a scale
 #
-# A matrix can have one scale (**per tensor**), one for each row, that is, for each output (**per channel**),
-# or one for each few neighbours in a row (**per group**). We count 16 bits for a scale and 16 for a zero point.
-# (We leave the scales unrounded: FP16 would move a weight by at most 0.05 %.)
+# A matrix can have a single scale (**per tensor**). It can have one for each row, which means one for each output
+# (**per channel**). Or it can have one for each few neighbours in a row (**per group**). We count 16 bits for a scale
+# and 16 for a zero point. (We do not round the scales themselves. FP16 would change a weight by at most 0.05 %.)
 #
 # ![Who shares a scale? One for the whole matrix, one for each row, or one for each group of a row. More scales, smaller errors, more bits.](drawings/who_shares.svg)
 #
-# **Predict.** Codes of 3 bits, 128 of them to a group: how many bits is that per weight?
+# **Predict.** Codes have 3 bits, and a group has 128 of them. How many bits is that per weight, with scale and zero
+# point?
 
 # %%
 gpulab.predict("quant.bits", ...)
 
 # %% [markdown]
-# **Do.** Write `grouped(weights, bits, group)`. `weights` is a list of rows. Read row after row, `group`
-# neighbours share a scale and a zero point: `group` = columns is per channel, `group` = rows · columns is per
-# tensor. It always divides. Return `[bits per weight, [rows of restored weights]]`. About 6 lines.
+# **Do.** Write `grouped(weights, bits, group)`, which quantises a matrix in groups and restores it. About 6 lines.
+#
+# - Input: `weights`, a list of rows of floats, the bits of a code, and the size of a group.
+# - The matrix is read row after row, and each `group` neighbours share a scale and a zero point, as in `affine`. With
+#   `group` = columns that is per channel, and with `group` = rows · columns it is per tensor. `group` always divides
+#   rows · columns.
+# - Output: `[bits per weight, [rows of restored weights]]`. The bits include scales and zero points.
+# - Full marks need every number right.
 
 
 # %% nbgrader={"grade": false, "grade_id": "grouped", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -157,16 +171,17 @@ def grouped(weights, bits, group):
 gpulab.check("quant.grouped", grouped)
 
 # %% [markdown]
-# **The model.** A GPT with 106,752 parameters that has learnt little stories. The next cell trains it if you
-# have not had it before (about half a minute), and keeps it in your cache folder.
+# **The model.** This lab uses a GPT with 106,752 parameters that has learnt to write little stories. The next cell
+# trains it if you have not had it before (about half a minute), and keeps it in your cache folder.
 #
-# There are 11,520 different stories, all equally likely. A model that has learnt everything needs ln 11,520 =
-# 9.35 **nats** for one, and no model needs less on average. What one needs more than that is **lost**. So we
-# measure in nats per story: 0 is perfect, 1 means that the **perplexity** is e times the best possible. What
-# the model loses in FP32 is the base line: a format costs what is lost beyond that.
+# There are 11,520 different stories, all equally likely. A model that has learnt everything needs ln 11,520 = 9.35
+# **nats** for a story, and no model needs less on average. Whatever a model needs beyond this is **lost**. So we
+# measure the loss in nats per story. A loss of 0 is perfect, and a loss of 1 means that the **perplexity** is e times
+# the best possible. What the model loses in FP32 is the baseline, and what a format loses beyond the baseline is its
+# price.
 #
-# All models are judged on the same 500 stories. The cell also prints what three other sets of stories say of
-# the same model: that is the **noise**. Differences of one or two hundredths of a nat say nothing.
+# All models are judged on the same 500 stories. The cell also prints the loss of the same model on three other sets
+# of stories. Their spread is the **noise**, so a difference of one or two hundredths of a nat means nothing.
 
 # %%
 import torch
@@ -233,31 +248,38 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** Smaller groups have narrower ranges, so their steps are finer, and they pay in bits: 2 bits in
-# groups of 16 are 4 bits per weight. At 2 bits the group decides. At 3, rows and groups of 16 are alike within
-# the noise; at 4 and more this model hardly cares. That is why the rest of the lab compares at 2 and 3.
+# **Why.** Smaller groups have narrower ranges, so their steps are finer, but they cost bits: 2 bits in groups of 16
+# are 2 + 32/16 = 4 bits per weight. At 2 bits the size of the group decides. At 3 bits, rows and groups of 16 are
+# equally good within the noise. With 4 bits and more, this model hardly loses anything. So the rest of the lab
+# compares at 2 and 3 bits.
 #
 # ## 3 · Calibration
 #
-# Weights are known before the run. Activations are not. **Static** quantisation runs a few texts beforehand
-# (**calibration**), looks at the values (with **observers**, in PyTorch's words), and fixes a limit for each
-# tensor: everything from −limit to limit gets a code. **Dynamic** quantisation takes the largest magnitude of
-# the input at hand, per tensor or per token; that costs a pass over the data at each call.
+# Weights are known before the run, but activations are not. There are two ways to find their limits:
 #
-# Four ways to choose a static limit: the largest magnitude (**min-max**), a **percentile** such as 99.9 %, the
-# limit with the smallest mean square error (**MSE**), the one whose histogram stays closest to the original
+# - **Static** quantisation runs a few texts beforehand (**calibration**), looks at the activations (PyTorch calls
+#   this an **observer**), and fixes a limit for each tensor. Everything from −limit to limit gets a code.
+# - **Dynamic** quantisation takes the largest magnitude of the current input, per tensor or per token. This costs a
+#   pass over the data at each call.
+#
+# A static limit can be chosen in four ways: the largest magnitude (**min-max**); a **percentile** such as 99.9 %; the
+# limit with the smallest mean square error (**MSE**); or the limit whose histogram stays closest to the original
 # (**KL** divergence, as in NVIDIA's TensorRT; Migacz 2017).
 #
-# **Predict.** Normal numbers with standard deviation 1, 1,500 of them, 4 bits, symmetric. At which limit is
-# the mean square error smallest?
+# **Predict.** There are 1,500 normal numbers with standard deviation 1, and symmetric codes of 4 bits. At which limit
+# is the mean square error smallest?
 
 # %%
 gpulab.predict("quant.limit", ...)
 
 # %% [markdown]
-# **Do.** Write `clip(values, bits)`: the limit with the smallest mean square error. Codes are symmetric: scale
-# = limit / (2^(bits − 1) − 1), and codes go from −(2^(bits − 1) − 1) to 2^(bits − 1) − 1. **Budget:** an error
-# of at most 1.03 times the least, for numbers of any shape. About 8 lines.
+# **Do.** Write `clip(values, bits)`, which returns the limit with the smallest mean square error. About 8 lines.
+#
+# - Input: `values`, a list of floats, and `bits`. Output: the limit, a positive float.
+# - Codes are symmetric: scale = limit / (2^(bits − 1) − 1), and codes go from −(2^(bits − 1) − 1) to 2^(bits − 1) −
+#   1.
+# - **Budget:** an error of at most 1.03 times the least possible. Full marks need this for values of any
+#   distribution, with and without outliers.
 
 
 # %% nbgrader={"grade": false, "grade_id": "clip", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -299,8 +321,9 @@ plot.lines(
 )
 
 # %% [markdown]
-# **See** it on the model, with activations of 4 bits, in front of every linear layer (weights stay as they
-# are). `kl_limit` spreads the histogram up to each limit over the codes, and compares.
+# **See** it on the model, with activations of 4 bits before every linear layer. (The weights stay as they are.)
+# `kl_limit` tries several limits. For each it spreads the histogram up to the limit over the codes, and compares the
+# result with the original.
 
 
 # %%
@@ -405,22 +428,27 @@ ax.set(yscale="log", xlabel=f"magnitude of what enters {layer}", ylabel="how man
 plot.picture(ax, "Limits for 4 bits: the further left, the finer the steps, and the more is cut.")
 
 # %% [markdown]
-# **Why.** Few values are large, and in 4 bits cutting them is cheaper than wide steps for all. Per token each
-# row of the input has its own scale. That needs no calibration, and a product of matrices still works, because
-# a row's scale can be taken out of its dot products. KL follows the bulk: GELU leaves most values between −0.17
-# and 0, and with few codes KL spends them all there. It was made for 8 bits, and even there it is no gain here.
+# **Why.** Only few values are large. With 4 bits it is cheaper to cut them than to make the steps wide for all. A
+# scale per token needs no calibration, and a product of matrices still works, because the scale of a row can be taken
+# out of its dot products.
+#
+# KL follows the bulk of the values. GELU leaves most of them between −0.17 and 0, and with few codes KL spends all
+# codes there. It was made for 8 bits, but here it gains nothing even then.
 #
 # ## 4 · Training with rounded weights
 #
-# What was rounded *after* training (PTQ, **post-training quantisation**) may be trained a little more with the
-# rounding in place: **QAT**, **quantisation-aware training**. The forward pass uses the restored weights. The
-# backward pass has a problem: the derivative of a staircase is 0 almost everywhere. The **straight-through
-# estimator** acts as if rounding were not there: the gradient passes unchanged where a value is inside the
-# range, and is 0 where it was cut (Bengio et al., 2013).
+# Rounding *after* training is called **post-training quantisation** (PTQ). Training a little longer with the rounding
+# in place is called **quantisation-aware training** (QAT). Its forward pass uses the restored weights. Its backward
+# pass has a problem: the derivative of a staircase is 0 almost everywhere. The **straight-through estimator** acts as
+# if there were no rounding: the gradient passes unchanged where a value is inside the range, and it is 0 where the
+# value was cut (Bengio et al., 2013).
 #
-# **Do.** Write `fake(values, gradients, scale, zero, bits)`. Return two lists: the values after the round trip
-# of section 1, with this scale and zero point, and the gradients that pass. A value is cut if round(x / scale)
-# + zero lies outside 0 … 2^bits − 1. About 6 lines.
+# **Do.** Write `fake(values, gradients, scale, zero, bits)`. About 6 lines.
+#
+# - Input: two lists of floats of equal length, a scale, a zero point and the bits of a code.
+# - Output: two lists: the values after the round trip of section 1, and the gradients that pass.
+# - A value is cut if round(x / scale) + zero is outside 0 … 2^bits − 1. Its gradient becomes 0.
+# - Full marks need every number right.
 
 
 # %% nbgrader={"grade": false, "grade_id": "fake", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -438,8 +466,8 @@ def fake(values, gradients, scale, zero, bits):
 gpulab.check("quant.fake", fake)
 
 # %% [markdown]
-# **See.** The model at 2 bits per row, trained on with the same rule in PyTorch. Ranges follow the weights, so
-# nothing is cut, and every gradient passes.
+# **See.** The model at 2 bits per row, trained further with the same rule in PyTorch. Here the ranges follow the
+# weights, so nothing is cut, and every gradient passes.
 
 # %%
 from torch.nn.utils import parametrize
@@ -494,17 +522,18 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** The weights move until the *rounded* ones do well. It needs the training data and the time. For a
-# model of a hundred billion weights that is often too much, so the next sections do without.
+# **Why.** The weights move until the *rounded* weights work well. QAT needs the training data and the time to train.
+# For a model with a hundred billion weights that is often too much, so the next sections do without training.
 #
 # ## 5 · Outliers
 #
-# Large language models grow a few channels whose activations are about 20 times (Dettmers et al., 2022) to 100
-# times (Xiao et al., 2022) as large as the rest. Ours is too small for that, so we plant two: the norms' weights
-# and biases of two channels times 50, and the weights that read them divided by 50. The function stays the same.
+# In large language models a few channels grow activations that are about 20 times (Dettmers et al., 2022) to 100
+# times (Xiao et al., 2022) as large as the rest. Our model is too small for this, so we plant two such channels. We
+# multiply the norms' weights and biases of two channels by 50, and divide by 50 the weights that read them. The model
+# still computes the same function.
 #
-# **Predict.** Symmetric 8-bit codes, one scale for the tensor. The largest magnitude of one channel is 50 times
-# that of the others. At most how many different codes does each of the others use?
+# **Predict.** Codes are symmetric with 8 bits, and the tensor has one scale. The largest magnitude of one channel is
+# 50 times that of the others. How many different codes can each of the other channels use at most?
 
 # %%
 gpulab.predict("quant.codes_left", ...)
@@ -552,21 +581,25 @@ plot.bars(
 )
 
 # %% [markdown]
-# **W8A8** means weights and activations in 8 bits, so that the product itself runs on integers; W8A6 has
-# activations of 6. The weights do no harm, the activations do. Not because their codes are finer everywhere:
-# the two planted columns of the weights have no more codes left than the ordinary channels of the activations,
-# as the lines above show. But they are 2 of the 64 terms of each product. Of the activations it is the other 62
-# that are rounded to nearly nothing. A scale per token helps where a token's outliers happen to be small.
+# **W8A8** means weights and activations in 8 bits, so the product itself runs on integers. W8A6 has activations of 6
+# bits. The weights do no harm, but the activations do. Why, although the two planted columns of the weights use as
+# few codes as the ordinary channels of the activations (see the lines above)? Because those are only 2 of the 64
+# terms of each product. In the activations it is the other 62 that are rounded to almost nothing. A scale per token
+# helps where a token's outliers are small.
 #
-# **SmoothQuant** (Xiao et al., 2022) moves the trouble to where there is room. Divide channel j of the
-# activations by a factor s_j, multiply column j of the weights by it: the product is the same. The division
-# costs nothing, because the norm before can do it. s_j = (largest |x_j|)^½ / (largest |w_j|)^½ makes the two
-# share.
+# **SmoothQuant** (Xiao et al., 2022) moves the large magnitudes to where there is room for them. Divide channel j of
+# the activations by a factor s_j, and multiply column j of the weights by the same factor. The product does not
+# change. The division is free, because the norm before it can do it. With s_j = (largest |x_j|)^½ / (largest |w_j|)^½
+# activations and weights share the burden equally.
 #
-# **Do.** Write `smooth(activations, weights)`: the factors, one for each channel, all positive. `activations`
-# are rows of tokens, `weights` rows of outputs; columns are channels in both. The judge rounds the activations
-# with one scale for all and the weights per row, both symmetric in 8 bits. **Budget:** 0.15 of the error of
-# the outputs without factors. About 5 lines. A channel may be all 0.
+# **Do.** Write `smooth(activations, weights)`, which returns the factors. About 5 lines.
+#
+# - Input: `activations`, one row for each token, and `weights`, one row for each output. Columns are channels in
+#   both.
+# - Output: a list with one positive factor for each channel. A channel may be all 0.
+# - With your factors, the check rounds the activations with a single scale and the weights with one per row, both
+#   symmetric in 8 bits.
+# - **Budget:** with outliers, at most 0.15 times the outputs' error without factors. Full marks need it.
 
 
 # %% nbgrader={"grade": false, "grade_id": "smooth", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -639,33 +672,35 @@ plot.picture(
 )
 
 # %% [markdown]
-# **Why.** The harm is done where *most* channels have only a few codes left. Now none has. A scale per
-# *channel* of the activations would mend it too, but it cannot be taken out of a dot product over channels.
-# SmoothQuant puts it into the weights beforehand. Lab 09's rotation is another cure.
+# **Why.** The harm is done where *most* channels have only a few codes. After smoothing no channel does. A scale per
+# *channel* of the activations would help too, but it cannot be taken out of a dot product over the channels.
+# SmoothQuant puts it into the weights beforehand. Lab 09's rotation is another remedy.
 #
 # ## 6 · GPTQ: errors that cancel
 #
-# From here on only weights are rounded, as is usual when a model writes for one user: the time goes into
-# reading them. Rounding to nearest makes each *weight's* error small. What counts is the error of the
-# *outputs*. With E the errors, rows as in the weights, and X the inputs, its square is
+# From here on only weights are rounded. When a model writes for one user, most of the time goes into reading them.
+# Rounding to nearest makes the error of each *weight* small. But what counts is the error of the *outputs*. If E is
+# the matrix of errors, with rows as in the weights, and X are the inputs, the squared error is
 #
-# ‖X Eᵀ‖² = trace(E H Eᵀ), with H = XᵀX, the **Hessian** of this error up to a factor of 2.
+# ‖X Eᵀ‖² = trace(E H Eᵀ), with H = XᵀX.
 #
-# Two inputs that are always equal have weights of 0.4 and 0.4, and codes are whole numbers. To nearest both
-# become 0, and the sum of 0.8 is gone. Hand the first error on to the second weight: 0.8 becomes 1, and the sum
-# is off by 0.2. **GPTQ** (Frantar et al., 2022) rounds column after column and hands errors on: after column j,
-# with error e = before − after in each row, it *subtracts* e · U[j, j+1:] / U[j, j] from the columns that are
-# left, where U is upper triangular and UᵀU = H⁻¹.
+# Up to a factor of 2, H is the **Hessian** of this error. An example: two inputs are always equal, their weights are
+# 0.4 and 0.4, and codes are whole numbers. To nearest both weights become 0, and the sum of 0.8 is lost. Instead, add
+# the first error to the second weight: 0.4 + 0.4 = 0.8 becomes 1, and the sum is off by only 0.2.
+#
+# **GPTQ** (Frantar et al., 2022) does this column after column. After rounding column j it takes the error of each
+# row, e = before − after, and *subtracts* e · U[j, j+1:] / U[j, j] from the remaining columns. U is upper triangular,
+# and UᵀU = H⁻¹.
 #
 # <details><summary>Why U, and why subtract?</summary>
 #
-# With weight j held at its code, trace(E H Eᵀ) is least when the others change by −e · A[j, later] / A[j, j],
-# where A is the inverse of H without the columns that are done. Row j of U is row j of that A up to a
-# factor, for every j, so one factorisation does for all columns (reference 5). And the sign: for inputs that go
-# together U[j, later] is *negative*, so subtracting adds.
+# With weight j held at its code, trace(E H Eᵀ) is least when the others change by −e · A[j, later] / A[j, j], where A
+# is the inverse of H without the columns that are done. For every j, row j of U is row j of that A up to a factor, so
+# one factorisation is enough for all columns (reference 5). The sign follows from this: for inputs that go together
+# U[j, later] is *negative*, so subtracting adds.
 # </details>
 #
-# Run the example, and see how far the inputs of a layer go together.
+# Run the example, and see how closely a layer's inputs are related.
 
 # %%
 together = np.array([[1.01, 1.0], [1.0, 1.01]])  # H of the example, with 1 % added to the diagonal
@@ -677,20 +712,32 @@ most = int(np.searchsorted(np.cumsum(parts) / parts.sum(), 0.9)) + 1
 print(
     f"{most} directions of {len(parts)} hold 90 % of what enters 1.attention.value, the layer `value` of block 1"
 )
+plot.lines(
+    {"1.attention.value": list(enumerate(100 * np.cumsum(parts) / parts.sum(), 1))},
+    "directions, the strongest first",
+    "share of what enters the layer (%)",
+    "A few directions of a layer's inputs hold most of them, so the inputs go together.",
+    limits={"90 %": 90},
+)
 
 # %% [markdown]
-# **Predict.** That layer at 3 bits: how large is the error of its outputs with GPTQ, as a part of that of
-# rounding to nearest?
+# **Predict.** That layer is rounded to 3 bits. How large is the error of its outputs with GPTQ, as a fraction of the
+# error of rounding to nearest?
 
 # %%
 gpulab.predict("quant.gptq_error", ...)
 
 # %% [markdown]
-# **Do.** Write `gptq(weights, hessian, scales, zeros, bits)`: the codes, rows of whole numbers from 0 to 2^bits
-# − 1. Row i has `scales[i]` and `zeros[i]`, as section 1 makes them, so rows of 128 take 3.25 bits per weight
-# at 3 bits. Some channels may always be 0: add 1 % of the mean of H's diagonal to the diagonal first.
-# **Budget:** half the error of rounding to nearest. About 12 lines. `np.linalg.cholesky(A)` is the *lower*
-# triangular L with L Lᵀ = A.
+# **Do.** Write `gptq(weights, hessian, scales, zeros, bits)`, which returns the codes. About 12 lines.
+#
+# - Input: `weights`, a list of rows; `hessian`, the matrix H as a list of rows; and for row i the scale `scales[i]`
+#   and the zero point `zeros[i]`, as section 1 makes them.
+# - Output: the codes, a list of rows of whole numbers from 0 to 2^bits − 1.
+# - Some channels may always be 0, and then H has no inverse. So first add 1 % of the mean of H's diagonal to its
+#   diagonal.
+# - `np.linalg.cholesky(A)` is the *lower* triangular L with L Lᵀ = A.
+# - **Budget:** at most half the error of rounding to nearest, for rows of 128 at 3 bits (3.25 bits per weight with
+#   scale and zero point). Full marks need it.
 
 
 # %% nbgrader={"grade": false, "grade_id": "gptq", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -713,7 +760,7 @@ def gptq(weights, hessian, scales, zeros, bits):
 gpulab.check("quant.gptq", gptq)
 
 # %% [markdown]
-# **See.** All layers of the model with outliers, and what it loses.
+# **See.** The error that GPTQ leaves in each layer of the model with outliers, and what the model loses.
 
 # %%
 gpulab.need(affine, grouped, gptq)
@@ -753,21 +800,26 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** The inputs of a layer are far from independent: some directions hold most of them. GPTQ uses that, and
-# needs only inputs of some calibration text, no gradients and no training.
+# **Why.** The inputs of a layer are far from independent, and a few directions hold most of them. GPTQ uses this. It
+# needs only the inputs for some calibration text, but no gradients and no training.
 #
 # ## 7 · AWQ: a finer grid where it counts
 #
-# Another way to spend the error: **AWQ** (activation-aware weight quantisation, Lin et al., 2023). A weight's
-# error is multiplied by its activation, so the weights of large channels count most. Multiply column j of the
-# weights by s_j, round, and divide by s_j again. In the model the norm before does that; a layer without one
-# (`attention.out`, `feed.down`) keeps its factors and divides its inputs. A column that was made
-# larger is rounded more finely, relative to itself, as long as the rows' ranges do not grow much. s_j = (mean
-# |x_j|)^α; α is found by trying. A channel may be all 0.
+# **AWQ** (activation-aware weight quantisation, Lin et al., 2023) takes another way. The error of a weight is
+# multiplied by its activation, so the weights of channels with large activations count most. Multiply column j of the
+# weights by s_j, round, and divide by s_j again. A column that was made larger is rounded more finely relative to its
+# size, as long as the rows' ranges do not grow much. The factors are s_j = (mean |x_j|)^α, and α is found by trying.
+# In the model the norm before a layer does the division. A layer without one (`attention.out`, `feed.down`) keeps the
+# factors and divides its inputs.
 #
-# **Do.** Write `awq(weights, activations, bits)`: the factors, one for each channel, all positive. Weights are
-# rounded per row, as in section 1. **Budget:** half of the mean square error of the outputs without factors.
-# About 12 lines; `grouped` helps.
+# **Do.** Write `awq(weights, activations, bits)`, which returns the factors. About 12 lines; your `grouped` helps.
+#
+# - Input: `weights`, a list of rows, one for each output; `activations`, a list of rows, one for each token; and
+#   `bits`.
+# - Output: a list with one positive factor for each channel. A channel may be all 0.
+# - Weights are rounded per row, with scale and zero point as in section 1.
+# - **Budget:** with outliers, at most half of the mean square error that the outputs have without factors. Full marks
+#   need it.
 
 
 # %% nbgrader={"grade": false, "grade_id": "awq", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -810,32 +862,38 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** In the planted model two columns were divided by 50. At 8 bits that left them a few codes, see
-# section 5; at 3 bits and fewer it leaves one, and what two channels say is lost. AWQ gives them room. Where
-# activations are even, all factors are about equal, and AWQ changes nothing. At 2 bits it is not enough: with
-# four codes *every* column is coarse, and AWQ only chooses where. GPTQ makes errors cancel.
+# **Why.** In the planted model two columns of the weights were divided by 50. As section 5 showed, 8 bits left them a
+# few codes. With 3 bits and fewer they have only one, so what these channels say is lost. AWQ gives them more. If
+# activations are even, all factors are about equal, and AWQ changes nothing. At 2 bits it is not enough: with four
+# codes *every* column is coarse, and AWQ can only choose which are less so. GPTQ makes the errors cancel.
 #
 # ## 8 · Four bits in a kernel
 #
-# Without a kernel that reads the codes, nothing is gained: restoring the weights to FP16 in memory first moves
-# *more* bytes than before. A kernel has to unpack in registers. Packed here means: a `uint32` word holds 8
-# codes, code 0 in the lowest 4 bits; a weight is scale · (code − 8), with one scale for 64 neighbouring columns.
-# The order is made for the kernel. For each 256 columns, a **chunk**, a row has 32 words, one for each lane:
-# place j of lane l is column 32 j + l of the chunk. So code 0 of word 1 is column 1, and code 1 of word 0 is
-# column 32.
+# Fewer bits gain nothing without a kernel that reads the codes. Restoring the weights to FP16 in memory first moves
+# *more* bytes than before. So a kernel must unpack the codes in registers.
 #
-# **Predict.** Scales are FP32. How many times fewer bytes than FP16 are these weights?
+# The weights are packed as follows. A `uint32` word holds 8 codes, with code 0 in the lowest 4 bits. A weight is
+# scale · (code − 8), and 64 neighbouring columns share a scale. The order is chosen for the kernel. A row is cut into
+# **chunks** of 256 columns, and each chunk has 32 words, one for each lane. Code j of lane l is column 32 j + l of
+# the chunk. So code 0 of word 1 is column 1, and code 1 of word 0 is column 32.
+#
+# **Predict.** Scales are FP32. How many times fewer bytes than in FP16 do these weights take?
 
 # %%
 gpulab.predict("quant.kernel_bytes", ...)
 
 # %% [markdown]
-# **Do.** Write the kernel `multiply(packed, scales, x, out)`: out = W x. `packed` is (rows, columns / 8),
-# `scales` (rows, columns / 64). Columns are a multiple of 256, at most 2,048; rows are any number. The launch
-# has 256 threads, 8 warps, for each 32 rows. **Budget:** 24 sectors loaded per row at 1,024 columns: 16 are the
-# codes, 2 the scales, and x read once by the block for its 32 rows. About 20 lines. `cuda.shfl_sync(mask, value,
-# lane)` hands a value from one lane to all, and all 32 lanes must call it. Shift words by `np.uint32(…)`, and
-# make a code an `np.int32` before you subtract 8: unsigned numbers wrap around below 0.
+# **Do.** Write the kernel `multiply(packed, scales, x, out)`, which computes out = W x. About 20 lines.
+#
+# - Input: `packed`, uint32 of shape (rows, columns / 8); `scales`, float32 of shape (rows, columns / 64); `x`,
+#   float32, one number for each column. The columns are a multiple of 256, at most 2,048.
+# - Output: `out`, float32, one number for each row.
+# - Launch: a block of 256 threads, so 8 warps, for every 32 rows.
+# - `cuda.shfl_sync(mask, value, lane)` passes one lane's value to all, and all 32 lanes must call it.
+# - Shift words by `np.uint32(…)`, and convert a code to `np.int32` before you subtract 8, because unsigned numbers
+#   wrap around below 0.
+# - **Budget:** 24 sectors loaded per row of 1,024 columns. The codes are 16 and the scales 2. The block reads x once
+#   for its 32 rows, which is 128 / 32 = 4 per row. Full marks need it.
 
 
 # %% nbgrader={"grade": false, "grade_id": "multiply", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -874,7 +932,7 @@ def multiply(packed, scales, x, out):
 gpulab.check("quant.multiply", multiply)
 
 # %% [markdown]
-# **See.** What each of your lines loads, per row, beside what the weights alone would be in FP16:
+# **See.** How many sectors each of your lines loads per row, beside what the weights alone would take in FP16:
 
 # %%
 gpulab.need(multiply)
@@ -894,17 +952,17 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** At one user a product of matrix and vector is bound by memory: each weight is used once. 4.5 bits
-# instead of 16 are 3.6 times fewer bytes, x not counted. GPTQ's authors measured about 3.25 × for a whole model
-# on A100s, with 3-bit weights, which are five times fewer bytes (reference 5, practical speedups). With many users at
-# once the arithmetic counts, and unpacking is work on top.
+# **Why.** For one user the product of a matrix and a vector is limited by memory, because each weight is used once.
+# With 4.5 bits instead of 16 there are 16 / 4.5 = 3.6 times fewer bytes, not counting x. The authors of GPTQ measured
+# a gain of about 3.25 × for a whole model on A100s, with 3-bit weights, which are five times fewer bytes (reference
+# 5, practical speedups). With many users at once the arithmetic becomes the limit, and unpacking is extra work.
 #
 # ## 9 · Four bits without equal steps
 #
-# Sixteen codes need not be evenly spaced. **NF4** (Dettmers et al., 2023) takes quantiles of the normal
-# distribution, since weights are about normal: codes lie close together where weights are many. **MXFP4** has
-# the numbers of E2M1 and a power of two for 32 (lab 09). The next cell makes NF4's values by the recipe of its
-# authors.
+# Sixteen codes need not be evenly spaced. **NF4** (Dettmers et al., 2023) uses quantiles of the normal distribution,
+# because weights are about normally distributed: its codes are close together where there are many weights. **MXFP4**
+# has the numbers of E2M1, and a power of two as the scale of 32 numbers (lab 09). The next cell makes the values of
+# NF4 by the recipe of its authors.
 
 # %%
 from statistics import NormalDist
@@ -937,9 +995,10 @@ def by_block_format(format):
 
 
 # %% [markdown]
-# **Accuracy against bytes.** All of it on the model with outliers, the bytes of all scales counted; runs of
-# sections 6 and 7 are taken from there. A run that another beats in both is crossed out: it is not on the **Pareto
-# front**. Mind the noise of section 2: which of two runs within 0.02 is crossed out is chance.
+# **Accuracy against bytes.** The next figure shows all methods on the model with outliers. The bytes include all
+# scales, and the runs of sections 6 and 7 are taken from there. A run is crossed out if another one is better in
+# both, because it is not on the **Pareto front**. Remember the noise of section 2: if two runs differ by less than
+# 0.02, it is chance which of them is crossed out.
 
 # %%
 gpulab.need(affine, grouped, smooth, gptq, awq)
@@ -981,16 +1040,18 @@ plot.pareto(
 )
 
 # %% [markdown]
-# QAT started from the smoothed model, and had training data that the others do without.
+# QAT started from the smoothed model, and it had training data, which the others did without.
 #
-# **Why.** Each step to fewer bits asks for more knowledge: 8 bits need none, 4 bits fine scales, 3 bits
-# activations, 2 bits training. Knowledge beats bits: GPTQ at 2 bits loses less than rounding to nearest at 3.
+# **Why.** Each step to fewer bits needs more knowledge: 8 bits need none, 4 bits need fine scales, 3 bits need
+# activations, and 2 bits need training. Knowledge can be worth more than bits: GPTQ at 2 bits loses less than
+# rounding to nearest at 3.
 #
 # ## 10 · What is shipped
 #
 # ![What a packed file holds for a group of 32 weights of four bits: 16 bytes of weights, two in each byte, and a scale of two bytes. Together 4.5 bits for each weight.](drawings/packed_file.svg)
 #
-# Bytes of published models, weights only (scales of 32 bits for groups of 128 where codes are integers):
+# The next cell prints how many bytes the weights of published models take. Where codes are integers, it counts 32
+# bits of scale and zero point for each group of 128:
 
 # %%
 from gpulab.models import known
@@ -1001,36 +1062,35 @@ for name in ("Llama 2 7B", "Llama 2 70B", "Llama 3 405B"):
     print(f"{name:17}" + "".join(f"{size:7.1f} GB" for size in sizes))
 
 # %% [markdown]
-# **Two released models.** *DeepSeek-V3.1* was trained in FP8, with E4M3 weights and activations and scales in
-# E8M0 for blocks; nothing was rounded afterwards (model card, 2025). *gpt-oss-120b* has the weights of its experts
-# in MXFP4, trained for it, and the rest in BF16: so 117 billion parameters fit on a GPU with 80 GB. Its makers
-# evaluated it in MXFP4 only, so no one can say what the four bits cost (model card, 2025). Both are QAT in spirit:
-# the model met its format in training. What is stored need not be what is multiplied: a GPU whose tensor cores
-# have no FP4 restores the codes in the kernel, as in section 8, and multiplies in 16 bits.
+# **Two released models.** *DeepSeek-V3.1* was trained in FP8, with E4M3 weights and activations and E8M0 scales for
+# blocks. Nothing was rounded afterwards (model card, 2025). *gpt-oss-120b* was trained for MXFP4 weights in its
+# experts and BF16 in the rest, so its 117 billion parameters fit on a GPU with 80 GB. Its makers evaluated it in
+# MXFP4 only, so nobody can say what the four bits cost (model card, 2025). Both are QAT in spirit. A GPU whose tensor
+# cores lack FP4 restores the codes in the kernel, as in section 8, and multiplies in 16 bits.
 #
 # **Names on model hubs**, in this lab's words:
 #
 # | name | what it is |
 # |---|---|
-# | GPTQ, AWQ | sections 6 and 7, mostly 4 bits in groups of 128 |
+# | GPTQ, AWQ | sections 6 and 7, usually 4 bits in groups of 128 |
 # | bitsandbytes, 8 bits | a scale per row and per token; channels with outliers stay in 16 bits (reference 3) |
-# | bitsandbytes, 4 bits | NF4 in groups of 64, whose scales may be rounded, too: double quantisation (reference 7) |
-# | GGUF, Q4_K | 4 bits in groups of 32 with scale and minimum, these in 6 bits: 4.5 bits per weight (reference 10) |
-# | W8A8, W4A16 | bits of weights, bits of activations |
+# | bitsandbytes, 4 bits | NF4 in groups of 64, whose scales may be rounded as well: double quantisation (reference 7) |
+# | GGUF, Q4_K | 4 bits in groups of 32 with a scale and a minimum, which have 6 bits each: 4.5 bits per weight (reference 10) |
+# | W8A8, W4A16 | the bits of weights and the bits of activations |
 #
-# **Below four bits** no standard of block formats exists: MX v1.0 has MXFP8, MXFP6, MXFP4 and MXINT8. Weights of
-# −1, 0, 1 (1.58 bits) have been trained from scratch (BitNet b1.58, Ma et al., 2024). Files for llama.cpp give
-# some layers 2 bits and others 6: **adaptive precision**, chosen by how much each layer's error counts. No tensor
-# core multiplies 2- or 3-bit numbers; what is gained is memory and bandwidth.
+# **Below four bits** there is no standard of block formats: MX v1.0 has MXFP8, MXFP6, MXFP4 and MXINT8. Weights of
+# −1, 0, 1 (1.58 bits) have been trained from scratch (BitNet b1.58, Ma et al., 2024). Files for llama.cpp give some
+# layers 2 bits and others 6, depending on how much each layer's error counts (**adaptive precision**). No tensor core
+# multiplies 2- or 3-bit numbers, so what they save is memory and bandwidth.
 #
 # ![Weights of −1, 0 and 1: a product becomes an addition, a subtraction or nothing. Three values are log₂ 3 = 1.58 bits of information.](drawings/ternary.svg)
 #
-# **In PyTorch** this is torchao; `torch.ao.quantization` is deprecated. Its dynamic INT8 replaces `Linear`
-# modules, and leaves the input projections of `MultiheadAttention` in float32 without a word.
+# **In PyTorch** use torchao, because `torch.ao.quantization` is deprecated. Its dynamic INT8 replaces `Linear`
+# modules only. It leaves the input projections of `MultiheadAttention` in float32 without a warning.
 #
 # ## Detective · The bytes that were not there
 #
-# A colleague packs the weights into 4 bits. "FP32 to INT4 should be 8 times smaller. Ours is better!"
+# A colleague packs the weights into 4 bits: "FP32 to INT4 should be 8 times smaller. Ours is better!"
 
 
 # %%
@@ -1060,10 +1120,15 @@ print(
 )
 
 # %% [markdown]
-# **Do.** Find out what a file of this model has to hold, and what the report counts. Then write `size(entries)`:
-# the bytes of a model's state. An entry is `[name, shape, dtype, storage]`; entries with the same storage number
-# show the same memory. Types are float32, float16, bfloat16, int32, int8, uint8 and bool, of 4, 2, 2, 4, 1, 1
-# and 1 bytes. About 6 lines. The first cell is free; `packed.state_dict()` is a place to start.
+# **Do.** Find out what a file of this model must contain, and what the report counts. The next cell is free, and
+# `packed.state_dict()` is a good place to start. Then write `size(entries)`, which returns the bytes of a model's
+# state. About 6 lines.
+#
+# - Input: a list of entries `[name, shape, dtype, storage]`. `shape` is a list of whole numbers. An empty shape is
+#   one element.
+# - Entries with the same storage number show the same memory, which counts once.
+# - float32, float16, bfloat16, int32, int8, uint8 and bool take 4, 2, 2, 4, 1, 1 and 1 bytes.
+# - Output: the number of bytes, 0 for no entries. Full marks need it right for every state.
 
 # %%
 # Your experiment.
@@ -1101,24 +1166,25 @@ for name, each in (("FP32", model), ("INT4", packed)):
 print(f"{size(entries(model)) / size(entries(packed)):.1f} times smaller")
 
 # %% [markdown]
-# The file has headers and names on top of what you count. And why not 8 times? Embedding, norms and biases, the
-# 33.8 kB that the colleague counted, stay in FP32, and scales and zero points come on top of the codes.
+# The file also has headers and names, so it is larger than your count. And why is it not 8 times smaller? Embedding,
+# norms and biases stay in FP32 (the 33.8 kB that the colleague counted), and the scales and zero points come in
+# addition to the codes.
 #
 # ### Your answer
 #
-# In three to five sentences: why did 8 bits for the activations cost the model with outliers so much, when 8 bits
-# for its weights cost nothing? And why does SmoothQuant still work at 6 bits, where a scale per token does not?
-# Cite two numbers that you measured. A person reads this: 1 point for the cause, 1 point for the numbers.
+# In three to five sentences: why did 8 bits for the activations cost the model with outliers so much, although 8 bits
+# for its weights cost nothing? And why does SmoothQuant still work at 6 bits, where a scale per token does not? Cite
+# two numbers that you measured. A person reads this: 1 point for the cause, 1 point for the numbers.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "outlier-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** One scale has to hold all channels of a tensor, and two of them are 50 times as large, so the
-# 62 others had at most 7 of the 255 codes left. In the weights the same two columns have as few codes, but they
-# are small, widen no row's range, and the 62 others keep theirs. Static W8A8 lost 1.3 nats per story, weights
-# in 8 bits 0.09 like FP32. A scale per token still has to hold the outliers of its token: at 6 bits it loses 32
-# nats. SmoothQuant divides the channels themselves, so all have fine steps, and it loses 0.10.
+# **2 points:** One scale must hold all channels of a tensor, and two of them are 50 times as large, so the 62 others
+# had at most 7 of the 255 codes left. In the weights the same two columns have as few codes, but they are small, so
+# they do not widen the range of any row, and the 62 others keep theirs. Static W8A8 lost 1.3 nats per story, and
+# weights in 8 bits lost 0.09, as FP32 did. A scale per token must still hold the outliers of its token: at 6 bits it
+# loses 32 nats. SmoothQuant divides the channels themselves, so all have fine steps, and it loses 0.10.
 #
-# **1 point** (cause without numbers): The outliers make the scale so large that the other channels, which are
-# nearly all, are rounded away; in the weights only two are.
+# **1 point** (cause without numbers): The outliers make the scale so large that the other channels, which are nearly
+# all, are rounded away. In the weights it is only two.
 #
 # **0 points:** Activations need more bits than weights. Or: the outliers overflow 8 bits. Or: the spread is wider
 # than 8 bits hold (so it is in the weights, too).
@@ -1126,15 +1192,15 @@ print(f"{size(entries(model)) / size(entries(packed)):.1f} times smaller")
 # %% [markdown]
 # ## Beyond · Two bits and a half
 #
-# Open-ended and ungraded. Round the model with outliers to at most 2.5 bits per weight, everything counted,
-# without training. The figure of merit is the nats per story it loses.
+# Open-ended and ungraded. Round the model with outliers to at most 2.5 bits per weight, everything counted, without
+# training. The figure of merit is the number of nats that it loses per story.
 #
-# | way | lost |
+# | method | lost |
 # |---|---|
 # | 2 bits by row (2.375 with scales and zero points), to nearest | printed in section 6 |
 # | GPTQ at 2 bits by row | printed in section 6 |
 # | yours: GPTQ and AWQ together? better limits for rows? more bits for some layers? | |
-# | bound | what FP32 loses, section 5 |
+# | bound | what FP32 loses, in section 5 |
 
 # %%
 # Your way: def mine(name, w): …, then lost(changed(planted, mine))
@@ -1144,30 +1210,31 @@ print(f"{size(entries(model)) / size(entries(packed)):.1f} times smaller")
 #
 # <details><summary>1. Which codes and which scale do −1, 0 and 3 have in 2 bits?</summary>
 #
-# Scale 4/3, zero point round(0.75) = 1. Codes 0, 1 and 3, which means −1.33, 0 and 2.67.
+# The scale is 4/3, and the zero point is round(0.75) = 1. The codes are 0, 1 and 3, which mean −1.33, 0 and 2.67.
 # </details>
 #
 # <details><summary>2. When is the largest magnitude a bad limit, and when is it a good one?</summary>
 #
-# Bad with few bits or many small values: cutting a few is cheaper than wide steps for all. Good with many bits,
-# and when the few large ones carry most of the energy.
+# It is bad with few bits or many small values, because cutting a few values is cheaper than wide steps for all. It is
+# good with many bits, and when the few large values carry most of the energy.
 # </details>
 #
 # <details><summary>3. Dynamic per token or static per tensor: what does each cost?</summary>
 #
-# Dynamic reads the input once more at each call, and needs no calibration. Static costs nothing in the run, and
-# is wrong when the data change.
+# Dynamic reads the input once more at each call, and needs no calibration. Static costs nothing in the run, but it is
+# wrong when the data change.
 # </details>
 #
 # <details><summary>4. What do GPTQ and AWQ need that rounding to nearest does not?</summary>
 #
-# Inputs of each layer from calibration text: GPTQ their products H = XᵀX, AWQ their mean magnitudes.
+# They need the inputs of each layer from calibration text: GPTQ needs their products H = XᵀX, and AWQ needs their
+# mean magnitudes.
 # </details>
 #
 # <details><summary>5. A 4-bit model runs no faster than its FP16 version. What may be wrong?</summary>
 #
-# Weights are restored to FP16 in memory before the product; or many rows are multiplied at once, and the
-# arithmetic is the limit, not the bytes.
+# Perhaps the weights are restored to FP16 in memory before the product. Or many rows are multiplied at once, so the
+# arithmetic is the limit and not the bytes.
 # </details>
 
 # %%
@@ -1178,30 +1245,30 @@ gpulab.recap("13")
 #
 # | question | rule |
 # |---|---|
-# | code | clamp(round(x / scale) + zero, 0, 2^bits − 1) |
-# | back | scale · (code − zero) |
+# | code of x | clamp(round(x / scale) + zero, 0, 2^bits − 1) |
+# | back from a code | scale · (code − zero) |
 # | bits per weight | bits + (bits of scale and zero point) / group |
 # | error inside the range | at most scale / 2 |
-# | symmetric | scale = limit / (2^(bits − 1) − 1), zero in the middle |
-# | straight-through | the gradient passes where nothing was cut |
+# | symmetric codes | scale = limit / (2^(bits − 1) − 1), zero in the middle |
+# | straight-through estimator | the gradient passes where nothing was cut |
 # | SmoothQuant | x_j / s_j and w_j · s_j, s_j = √(max abs x_j / max abs w_j) |
 # | GPTQ | round a column, subtract e · U[j, later] / U[j, j] from the rest |
 # | AWQ | columns · s_j before rounding, / s_j after; s_j = (mean abs x_j)^α |
-# | kernel | codes read once, unpacked in registers, x in shared memory |
+# | kernel | read codes once, unpack them in registers, keep x in shared memory |
 #
 # ### Claims you will meet, and what is right
 #
-# - *q = round((x − zero) / scale).* With a whole-numbered zero point it is clamp(round(x / scale) + zero); the
-#   other form has a real offset, and without a clamp it leaves the range.
-# - *Dynamic quantisation of a transformer makes all its matrices INT8.* Only those of `Linear` modules.
-# - *The size of a model is the sum over `parameters()`.* Packed weights are buffers; compare files.
-# - *H100 multiplies INT4.* Hopper and later publish no INT4 rate; INT4 weights are unpacked first (lab 02).
+# - *q = round((x − zero) / scale).* With a zero point that is a whole number it is clamp(round(x / scale) + zero).
+#   The other form has a real offset, and without a clamp it leaves the range.
+# - *Dynamic quantisation of a transformer makes all its matrices INT8.* It changes only those of `Linear` modules.
+# - *The size of a model is the sum over `parameters()`.* Packed weights are buffers, so compare files.
+# - *H100 multiplies INT4.* No INT4 rate is published for Hopper and later. INT4 weights are unpacked first (lab 02).
 # - *MXFP3 and MXFP2 are next.* The standard has none below MXFP4.
 #
 # ### References
 #
-# 1. B. Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
-#    Inference", CVPR 2018. https://arxiv.org/abs/1712.05877
+# 1. B. Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",
+#    CVPR 2018. https://arxiv.org/abs/1712.05877
 # 2. Y. Bengio et al., "Estimating or Propagating Gradients Through Stochastic Neurons", 2013.
 #    https://arxiv.org/abs/1308.3432
 # 3. T. Dettmers et al., "LLM.int8()", NeurIPS 2022. https://arxiv.org/abs/2208.07339

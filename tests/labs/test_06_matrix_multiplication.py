@@ -226,7 +226,10 @@ def test_the_loop_order_of_column_costs_what_the_text_says(solutions):
     assert [f"{32 * report['instructions'] / N**3:.1f}" for report in reports] == ["7.5", "2.8"]
     assert reports[0]["shared_load_requests"] == reports[1]["shared_load_requests"]
     assert reports[0]["flops"] == reports[1]["flops"]
-    assert "inside takes 7.5 per multiply-add; with i outside and k inside 2.8" in notebooks.text(LAB)
+    assert (
+        "This order takes 7.5 instructions per multiply-add. With i outside and k inside, it takes 2.8."
+        in notebooks.text(LAB)
+    )
 
 
 def test_what_tensor_cores_want_to_be_fed_follows_from_the_data_sheet():

@@ -269,7 +269,7 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-9,
         atol=1e-12,
         hints=(
-            "Three sums over pairs of numbers: u times v, u times u, v times v.",
+            "You need three sums over pairs of numbers: u times v, u times u, and v times v.",
             "The length of a vector is the square root of the sum of its squares. Divide by both lengths.",
             "If one of the lengths is zero, return 0.0 before you divide.",
         ),
@@ -287,16 +287,17 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         hints=(
             (
-                "For XOR alone: let the first unit be relu(x1 + x2). What do you get at the four points, and "
-                "what must be taken away at one of them?"
+                "For XOR alone, let the first unit be relu(x1 + x2). What does it give at the four points, "
+                "and what must you subtract at one of them?"
             ),
             (
-                "A straight part can be right at three corners. Which relu is 0 at these three and not at "
-                "the fourth? The straight part must pass the other relu: where is its sum negative?"
+                "A linear part can be right at three corners. Which relu is 0 at these three and not at the "
+                "fourth? The linear part must go through the other relu unchanged: where is its sum negative?"
             ),
             (
-                "Straight part: right at (0, 0), (0, 1), (1, 0). How low can a·x1 + b·x2 get at a corner? "
-                "Shift it up by at least that, and take the shift off in c. The bend: relu(x1 + x2 − 1)."
+                "Let the linear part be right at (0, 0), (0, 1) and (1, 0). How low can a·x1 + b·x2 get at a "
+                "corner? Shift it up by at least that, and subtract the shift in c. The bend is "
+                "relu(x1 + x2 − 1)."
             ),
         ),
         section="5 · Nine numbers that can do it",
@@ -314,13 +315,13 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         hints=(
             (
-                "Two walks along the tape: forwards to work out every value, backwards to hand out "
+                "Go through the tape twice: forwards to compute every value, and backwards to pass on the "
                 "gradients. The last value's gradient is 1."
             ),
-            "A value that is used twice gets a share from each use: add to its gradient, do not set it.",
+            "A value that is used twice gets a share from each use. So add to its gradient, do not set it.",
             (
-                "add hands its gradient g to both; mul hands g times the other value to each; tanh hands "
-                "g · (1 − t²), where t is its own value."
+                "add passes its gradient g to both values. mul passes g times the other value to each. tanh "
+                "passes g · (1 − t²), where t is its own value."
             ),
         ),
         section="6 · Which way is down",
@@ -347,7 +348,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: 2 ** (int(sizes["n"]) + 1) - 1,
                 unit="visits",
                 why="20 doublings: each value once",
-                advice="May a value wait until everything has arrived that will?",
+                advice="Can a value wait until all its shares have arrived?",
             ),
             Budget(
                 "visits per value",
@@ -356,7 +357,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "visits per value",
                 naive=3070 / 21,
                 why="each value once",
-                advice="Which values may be visited before others that still have something to hand to them?",
+                advice="Which values do you visit before others that still have something to pass to them?",
                 case=EVERY,
             ),
             Budget(
@@ -365,23 +366,23 @@ EXERCISES: tuple[Exercise, ...] = (
                 1.0,
                 "visits of no use",
                 unit="visits",
-                why="not of values beside",
-                advice="Does the result rest on every value that you visit?",
+                why="only values that the result depends on",
+                advice="Does the result depend on every value that you visit?",
                 case=EVERY,
             ),
         ),
         hints=(
             (
-                "A value may be visited when all values made from it, among those that the result rests on, "
-                "have been visited."
+                "A value may be visited when all values that were made from it, and on which the result "
+                "depends, have been visited."
             ),
             (
-                "Build the list from its end. Which value may come last? And which one when its parents are "
-                "written down?"
+                "Build the list from its end. Which value may come last? And when may you write down a value "
+                "whose parents are already in the list?"
             ),
             (
-                "Walk from the result along the parents and mark what you have seen. Is the moment to write "
-                "a value down when you reach it or when you leave it?"
+                "Go from the result along the parents, and mark what you have seen. Should you write a value "
+                "down when you reach it, or when you leave it?"
             ),
         ),
         section="7 · Each value once",
@@ -405,8 +406,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "all layers learn",
                 naive=kept_naive,
                 unit="numbers",
-                why="one result a layer",
-                advice="Which of the results does no rule of the table ask for?",
+                why="one result for each layer",
+                advice="Which of the results that you keep does no rule of the table ask for?",
                 case="all layers learn",
             ),
             Budget(
@@ -428,24 +429,24 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="values",
                 why="any tape",
                 advice=(
-                    "For each value that you keep: which step asks for it, and does the last value rest on "
-                    "that step?"
+                    "For each value that you keep, ask: which step needs it, and does the last value depend "
+                    "on that step?"
                 ),
                 case=EVERY,
             ),
         ),
         hints=(
             (
-                "First find the values whose gradient is wanted at all: those that learn, and those made "
-                "from a value whose gradient is wanted."
+                "First find the values whose gradient is wanted at all: the inputs that learn, and every "
+                "value made from one whose gradient is wanted."
             ),
             (
-                "Then find those that matter: walk back from the last value. A step that you do not reach "
+                "Then go back from the last value, and mark what you reach. A step that you do not reach "
                 "needs nothing."
             ),
             (
-                "For a step that is both: relu keeps itself. For mul and matmul, i is kept if the "
-                "gradient of j is wanted, and j if that of i is. Inputs are not written down."
+                "Consider the steps that are both wanted and reached. relu keeps its own result. mul and "
+                "matmul keep i if the gradient of j is wanted, and j if that of i is. Leave out inputs."
             ),
         ),
         section="9 · What forward keeps",
@@ -469,8 +470,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "passes",
                 naive=lambda sizes: int(sizes["rows"]),
                 unit="passes",
-                why="no division has fewer",
-                advice="What does a short row cost that stands beside a long one?",
+                why="no plan has fewer",
+                advice="What does a short row cost in the same pass as a long one?",
             ),
             Budget(
                 "passes too many",
@@ -479,21 +480,22 @@ EXERCISES: tuple[Exercise, ...] = (
                 "passes too many",
                 unit="passes",
                 why="rows of any lengths",
-                advice="Could a row of a later pass of the batch stand in an earlier one, and that pass "
-                "still have room?",
+                advice="Could a row of a later pass of the batch move to an earlier pass that still has "
+                "room for it?",
                 case=EVERY,
             ),
         ),
         hints=(
             (
                 "The gradient of the whole batch is that of the mean over all its tokens. A pass has the "
-                "mean over its own tokens: what share of the batch's tokens are they?"
+                "mean over its own tokens. What share of the batch's tokens are they?"
             ),
             (
-                "A pass takes its number of rows times its longest. Beside which rows does a long row waste "
-                "least?"
+                "A pass takes its number of rows times its longest row. With which other rows does a long "
+                "row waste least?"
             ),
-            "When you know the longest row of a pass, how many rows fit beside it, and which would you take?",
+            "If you know the longest row of a pass, how many rows fit into it, and which ones would you "
+            "take?",
         ),
         section="10 · A batch in pieces",
     ),
@@ -508,12 +510,12 @@ EXERCISES: tuple[Exercise, ...] = (
             Case("8 rows", {"rows": 8, "longest": 9}),
         ),
         hints=(
-            "Work out for each place of a row whether it is present. The rest follows from that and the "
-            "tokens.",
-            "The label of a place is the token at the next place, if both are present, else −100.",
+            "Find out for each place of a row whether it is a token or padding. The rest follows from that "
+            "and the tokens.",
+            "The label of a place is the token at the next place if both are tokens, and −100 otherwise.",
             (
-                "A place that is present may look at all present places up to itself. A place of padding "
-                "may look at itself only."
+                "A place with a token may look at all places with tokens up to itself. A place of padding "
+                "may look only at itself."
             ),
         ),
         section="12 · Shifted labels, padding, and who may look where",
@@ -530,16 +532,15 @@ EXERCISES: tuple[Exercise, ...] = (
             Case("any mixture", {"kind": "mixed", "models": 10}),
         ),
         hints=(
-            "Write down each matrix of one layer with its two sizes. Keys and values are narrower than "
+            "Write down each matrix of one layer with its two sizes. Keys and values may be narrower than "
             "queries.",
             (
-                "With biases, each matrix inside a layer has as many as it has outputs. A norm has width "
-                "numbers, and a layer norm with biases twice as many. The last norm stands after all "
-                "layers."
+                "With biases, each matrix inside a layer has one bias for each output. A norm has width "
+                "numbers, and a layer norm with biases twice as many. One more norm comes after all layers."
             ),
             (
-                "All experts count for the first number, the used ones for the second. The router, width × "
-                "experts and without biases, is there for more than one expert only."
+                "All experts count for the first number, and the used ones for the second. The router, width "
+                "× experts without biases, exists only with more than one expert."
             ),
         ),
         section="14 · How large models are",
@@ -550,16 +551,17 @@ PREDICTIONS: tuple[Prediction, ...] = (
     Prediction(
         name="neural.flop",
         lab=LAB,
-        question="1,024 rows of 512 times weights of 512 × 256: how many FLOP?",
+        question="How many FLOP does the product of 1,024 rows of 512 with weights of 512 × 256 take?",
         unit="FLOP",
         answer=268_435_456,
         tolerance=0.01,
-        reason="1,024 · 256 outputs, each 512 products and as many additions: 2 · 1,024 · 256 · 512.",
+        reason="There are 1,024 · 256 outputs with 512 products and as many additions each: 2 · 1,024 · 256 "
+        "· 512.",
     ),
     Prediction(
         name="neural.visits",
         lab=LAB,
-        question="Recursion along every use, twenty `y = y + y`: how many visits?",
+        question="How many visits does recursion along every use make for twenty `y = y + y`?",
         unit="visits",
         answer=2_097_151,
         tolerance=0.01,
@@ -568,36 +570,34 @@ PREDICTIONS: tuple[Prediction, ...] = (
     Prediction(
         name="neural.solved",
         lab=LAB,
-        question="Of 200 starts, how many does the 2-2-1 network with relu learn XOR from?",
+        question="From how many of 200 starts does the 2-2-1 network with relu learn XOR?",
         unit="of 200",
         tolerance=0.25,
-        reason="Units whose relu cuts at all four points, or at none, cannot bend; where they start decides.",
+        reason="A unit whose relu is cut off at all four points, or at none, cannot bend. Its start decides.",
     ),
     Prediction(
         name="neural.halves",
         lab=LAB,
-        question="Losses 4.0 over 10 tokens and 2.0 over 30 tokens: the mean over all 40 tokens?",
+        question="With losses of 4.0 over 10 tokens and 2.0 over 30 tokens, what is the mean over all 40?",
         unit="nats",
         answer=2.5,
         tolerance=0.001,
         reason=(
-            "(10 · 4.0 + 30 · 2.0) / 40. The mean of the two means is 3.0: it counts the short piece "
-            "threefold."
+            "(10 · 4.0 + 30 · 2.0) / 40 = 2.5. The mean of the two means is 3.0, because it counts each "
+            "token of the short piece three times as much."
         ),
     ),
     Prediction(
         name="neural.first_step",
         lab=LAB,
-        question=(
-            "AdamW's first step with a learning rate of 0.1, for a gradient of 0.001: how far does it go?"
-        ),
+        question=("How far does AdamW's first step go, with a learning rate of 0.1 and a gradient of 0.001?"),
         tolerance=0.01,
-        reason="The first step divides the gradient by its own size: its length is the learning rate.",
+        reason="The first step divides the gradient by its own size, so its length is the learning rate.",
     ),
     Prediction(
         name="neural.floor",
         lab=LAB,
-        question="The least possible loss on stories, in nats per character?",
+        question="What is the least possible loss on stories, in nats per character?",
         unit="nats",
         tolerance=0.05,
         reason="One of 11,520 equally likely stories: ln 11,520 = 9.35 nats, over about 65 characters.",
@@ -605,10 +605,12 @@ PREDICTIONS: tuple[Prediction, ...] = (
     Prediction(
         name="neural.training_bytes",
         lab=LAB,
-        question="175 billion parameters, mixed precision with Adam: how many TB before any activation?",
+        question="How many TB do 175 billion parameters take in mixed precision with Adam, before any "
+        "activation?",
         unit="TB",
         answer=2.8,
         tolerance=0.02,
-        reason="16 bytes each: 2 weights, 2 gradient, 4 + 4 + 4 for the float32 copy and Adam's two means.",
+        reason="16 bytes each: 2 for weights, 2 for gradients, 4 + 4 + 4 for the float32 copy and Adam's "
+        "two means.",
     ),
 )

@@ -399,10 +399,11 @@ EXERCISES: tuple[Exercise, ...] = (
         ("plain", "data sheets", "made up"),
         peak_questions,
         (
-            "How many multiply-adds start in one cycle on the whole GPU? That is SMs times those of one SM.",
-            "Every multiply-add is two operations, and there are `clock` cycles in a second.",
-            "How many of your rates are the advertised one, to the nearest whole number? Look for the dtype "
-            "first: `sheet['units']` may not have it.",
+            "How many multiply-adds start in one cycle on the whole GPU? It is the number of SMs times the "
+            "multiply-adds of one SM.",
+            "Every multiply-add is two operations, and a second has `clock` cycles.",
+            "Divide the advertised rate by yours, and round to the nearest whole number. Look for the dtype "
+            "first, because `sheet['units']` may not have it.",
         ),
         "2 · Where a peak comes from",
         rtol=1e-9,
@@ -415,8 +416,8 @@ EXERCISES: tuple[Exercise, ...] = (
         (
             "Count multiply-adds first: each of the m · n results is a sum of k products.",
             "A has m · k elements, B k · n and C m · n. Each has `product['bytes']` bytes and moves once.",
-            "The ridge is peak over bandwidth. Left of it the bytes decide the time, else the arithmetic: "
-            "the least time is the larger of the two.",
+            "The ridge is the peak divided by the bandwidth. Below it the bytes decide the time, and above "
+            "it the arithmetic. So the least time is the larger of the two times.",
         ),
         "4 · The roofline",
         rtol=1e-9,
@@ -427,10 +428,11 @@ EXERCISES: tuple[Exercise, ...] = (
         ("data sheets", "made up", "exact fit"),
         warp_questions,
         (
-            "Little's law: what is under way = rate × time. Which rate does one SM have to keep up?",
-            "The latency is in cycles and the bandwidth in bytes per second: bring one to the other with the "
-            "clock.",
-            "A warp has 32 lanes with `bytes_per_lane` each under way. Warps are whole: round up.",
+            "Little's law says: what is under way = rate × time. Which rate must one SM keep up?",
+            "The latency is in cycles, and the bandwidth is in bytes per second. Use the clock to convert "
+            "one of them.",
+            "A warp has 32 lanes with `bytes_per_lane` bytes each under way. The number of warps is whole, "
+            "so round up.",
         ),
         "6 · Little's law",
         by_hand=(f"{__name__}.bytes_under_way",),
@@ -441,10 +443,10 @@ EXERCISES: tuple[Exercise, ...] = (
         ("mixed", "the ends"),
         processor_questions,
         (
-            "Write the law down, set it equal to the target, and solve for n on paper.",
-            "Amdahl: (1 − s)/n is what remains of 1/target once s is taken away. And if nothing remains?",
-            "Round up. A target of 1 needs one processor whatever the law; the tests of the ends come "
-            "before the division.",
+            "Write down the law, set it equal to the target, and solve for n on paper.",
+            "By Amdahl's law (1 − s)/n = 1/target − s. What if the right side is not above 0?",
+            "Round up. A target of 1 needs one processor by either law. Test these special cases before you "
+            "divide.",
         ),
         "7 · What speed-up is possible",
     ),
@@ -455,9 +457,10 @@ EXERCISES: tuple[Exercise, ...] = (
         job_questions,
         (
             "Write both times as a function of the number n of items.",
-            "Every item gains `cpu_s` and pays `gpu_s` and its bytes over the link. The start is paid once.",
-            "The GPU is faster once all gains together exceed the start. Exceed: at a tie one item is "
-            "missing. And if an item gains nothing?",
+            "Every item saves `cpu_s`, and costs `gpu_s` and the time of its bytes over the link. The start "
+            "is paid once.",
+            "The GPU is faster once the gains of all items exceed the start. At a tie one more item is "
+            "needed. And what if an item gains nothing?",
         ),
         "8 · When offloading pays",
     ),
@@ -467,11 +470,11 @@ EXERCISES: tuple[Exercise, ...] = (
         ("medium", "small", "large", "many at once", "exact fit"),
         offer_questions,
         (
-            "Start with one offer: how many of these GPUs hold the weights in 80 % of their memory?",
-            "A step reads all weights once, and does 2 · parameters · batch operations; g GPUs share both. "
+            "Start with one offer. How many of these GPUs hold the weights in 80 % of their memory?",
+            "A step reads all weights once, and does 2 · parameters · batch operations. g GPUs share both. "
             "The step takes the longer of the two times.",
-            "How many steps are a million tokens, and how many hours? All g GPUs are paid and powered for "
-            "all of them. Compare the offers by money last.",
+            "How many steps make a million tokens, and how many hours is that? All g GPUs cost money and "
+            "draw power for all of these hours. At the end compare the offers by money.",
         ),
         "10 · Energy and money",
         rtol=1e-9,
@@ -482,12 +485,13 @@ EXERCISES: tuple[Exercise, ...] = (
         ("warps and blocks", "registers", "shared memory", "cannot run", "all together"),
         block_questions,
         (
-            "Four limits, each a whole number of blocks; the smallest counts. Begin with warps: a block of "
-            "33 threads takes two.",
-            "Registers go to whole warps in steps, and each of the four quarters has its own share: how many "
-            "warps fit into one quarter, times four, over the warps of a block.",
-            "Too many threads in a block, or registers in a thread, and nothing runs. And where the driver "
-            "keeps nothing: how many blocks without shared memory fit?",
+            "There are four limits, each a whole number of blocks, and the smallest counts. Begin with "
+            "warps: a block of 33 threads takes two.",
+            "Registers are given to whole warps in steps, and each of the four quarters has its own share. "
+            "Compute how many warps fit into one quarter, multiply by four, and divide by the warps of a "
+            "block.",
+            "With too many threads in a block, or too many registers in a thread, nothing runs. And if the "
+            "driver keeps no shared memory, how many blocks without shared memory fit?",
         ),
         "B2 · Occupancy",
         by_hand=("gpulab.hardware.occupancy",),
@@ -507,8 +511,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="× the bound",
                 why="1 is the bound",
                 case="4 warps",
-                advice="While one warp waits for its load, which other warp is ready? Your order makes it "
-                "wait, too.",
+                advice="While one warp waits for its load, which other warp is ready? Your order makes that "
+                "one wait as well.",
             ),
             Budget(
                 "slowdown",
@@ -522,11 +526,12 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Keep the cycle, and for each warp the cycle at which it is ready again. That is all the state.",
-            "In each cycle look for the warps that are ready. If there is none, go on to the cycle at which "
-            "the first one will be.",
-            "Take any warp that is ready, write its number down, set its next cycle to now + latency, and go "
-            "on to the next cycle. When all are done the list is the answer.",
+            "Keep the current cycle, and for each warp the cycle at which it is ready again. You need no "
+            "more.",
+            "In each cycle look for the warps that are ready. If there is none, go to the cycle at which the "
+            "first one will be ready.",
+            "Take any warp that is ready, write down its number, set its next cycle to now + latency, and go "
+            "to the next cycle. When all warps are done, the list is the answer.",
         ),
         section="B3 · Who issues next",
     ),
@@ -546,7 +551,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "loaded bytes",
                 naive=lambda sizes: 8 * int(sizes["rows"]) * (int(sizes["cols"]) - 1),
                 why="each element about once",
-                advice="Each element is in two differences. Who else has loaded it already?",
+                advice="Each element is in two differences. Which other thread has loaded it already?",
                 case=EVERY,
             ),
             Budget(
@@ -562,11 +567,11 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Go through the row in stretches of 128 columns. In each, thread t has the pair (t, t + 1).",
-            "A tile of 129 elements holds a stretch and the first element of the next one. One thread loads "
+            "Go through the row in pieces of 128 columns. In each piece thread t has the pair (t, t + 1).",
+            "A tile of 129 elements holds a piece and the first element of the next one. One thread loads "
             "that last element.",
-            "Fill, barrier, compare, barrier: two barriers in each turn of the loop, outside every `if`. "
-            "The largest so far stays in a register.",
+            "Fill, barrier, compare, barrier: there are two barriers in each round of the loop, outside "
+            "every `if`. The largest difference so far stays in a register.",
         ),
         section="B5 · Make room",
     ),
@@ -585,13 +590,13 @@ _prediction = partial(prediction, "arch", LAB, tolerance=0.05)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "threads",
-        "Threads that an H100 can hold at once, over those of an EPYC 9654",
+        "Threads that an H100 can hold at once, divided by those of an EPYC 9654",
         "times",
-        reason="132 SMs × 2,048 threads = 270,336, over 96 cores × 2 = 192.",
+        reason="132 SMs × 2,048 threads = 270,336, and 96 cores × 2 = 192.",
     ),
     _prediction(
         "wall",
-        "Float16 peak over bandwidth has grown from V100 to B200 by a factor of",
+        "From V100 to B200 the float16 peak divided by the bandwidth has grown by a factor of",
         "times",
         reason="125 TFLOP/s over 0.9 TB/s are 139 FLOP/B; 2,250 over 8 are 281. The peak grew 18-fold, the "
         "bandwidth 9-fold.",
@@ -601,22 +606,22 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "add",
         "The most TFLOP/s that an A100 can reach in c = a + b with float32",
         "TFLOP/s",
-        reason="One operation for 12 bytes: 2.039 TB/s / 12 B.",
+        reason="There is one operation for 12 bytes: 2.039 TB/s / 12 B.",
         tolerance=0.1,
     ),
     _prediction(
         "ridge_here",
         "The float32 ridge of this computer's CPU",
         "FLOP/B",
-        reason="The measured rate of the product over the measured bandwidth of the copy: with fewer "
-        "operations per byte this CPU waits for memory.",
+        reason="It is the measured rate of the product divided by the measured bandwidth of the copy. With "
+        "fewer operations per byte this CPU waits for memory.",
         tolerance=0.5,
     ),
     _prediction(
         "under_way",
         "Bytes that must be under way in the whole H100 at any moment",
         "KB",
-        reason="3,350 GB/s for 688 cycles at 1.98 GHz, 347 ns: 1,164 KB.",
+        reason="688 cycles at 1.98 GHz are 347 ns, and 3,350 GB/s · 347 ns = 1,164 KB.",
         tolerance=0.1,
     ),
     _prediction(
@@ -624,22 +629,22 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "The most by which any number of GPUs can speed up a program whose serial share is 5 %",
         "times",
         20,
-        "1 / 0.05: the parallel part takes no time at all then, the serial part stays.",
+        "1 / 0.05 = 20. With any number of GPUs the parallel part takes no time, but the serial part stays.",
     ),
     _prediction(
         "copy_share",
-        "c = a + b from host memory over PCIe 4.0 takes longer than from an A100's own DRAM by a factor of",
+        "From host memory over PCIe 4.0, c = a + b takes longer than from an A100's own DRAM by a factor of",
         "times",
-        reason="The bytes are the same; the link carries 31.5 GB/s a way and the DRAM 2,039. In and out "
-        "can overlap, so the 8 bytes in decide: 8 / 31.5 over 12 / 2,039.",
+        reason="The link carries 31.5 GB/s each way, and the DRAM 2,039. In and out can overlap, so the 8 "
+        "bytes that come in decide: 8 / 31.5, divided by 12 / 2,039.",
         tolerance=0.25,
     ),
     _prediction(
         "picojoule",
         "Energy of one dense float16 operation on an H100 at its peak and full power",
         "pJ",
-        reason="700 W over 989.4 TFLOP/s. With the advertised 1,979 it would be half: those count the "
-        "zeros that 2:4 sparsity skips.",
+        reason="700 W divided by 989.4 TFLOP/s. With the advertised 1,979 it would be half, because that "
+        "figure counts the zeros that 2:4 sparsity skips.",
         tolerance=0.1,
     ),
     _prediction(
@@ -647,7 +652,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "H100s with 80 GB that hold 70 billion parameters in float16 in 80 % of their memory",
         "GPUs",
         3,
-        "140 GB over 64 GB a GPU are 2.19: two are not enough.",
+        "140 GB divided by 64 GB per GPU is 2.19, so two are not enough.",
         tolerance=0,
     ),
     _prediction(
@@ -655,7 +660,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Share of the places that 109 equal blocks use in all their waves, one per SM, on an A100",
         "%",
         50.5,
-        "108 run in the first wave, one in the second while 107 SMs wait: 109 of 216 places.",
+        "108 blocks run in the first wave, and one in the second while 107 SMs wait: 109 of 216 places.",
         tolerance=0.02,
     ),
     _prediction(
@@ -663,7 +668,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Warps on an SM of an A100 when each thread has 33 registers",
         "warps",
         48,
-        "33 · 32 = 1,056 registers, in steps of 256: 1,280 a warp. A quarter has 16,384: 12 warps, so 48.",
+        "33 · 32 = 1,056 registers are rounded up to 1,280 per warp, in steps of 256. A quarter of the SM "
+        "has 16,384, so it holds 12 warps, and the SM holds 48.",
         tolerance=0,
     ),
     _prediction(
@@ -678,6 +684,6 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "row_occupancy",
         "Warps on an SM of an A100 when a block of 128 threads uses 32 KiB of shared memory",
         "warps",
-        reason="33 KiB with the driver's, 164 KiB in all: 4 blocks of 4 warps.",
+        reason="A block takes 33 KiB with the driver's share, and an SM has 164 KiB: 4 blocks of 4 warps.",
     ),
 )

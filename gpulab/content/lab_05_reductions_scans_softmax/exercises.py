@@ -340,7 +340,9 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=LaunchTrace(arguments=warp_sum_arguments, shape=_cover),
         budgets=(
             _load_sectors(
-                0.4, _sectors, "Which lanes load? A lane on its own moves 32 bytes for the 4 that it wants."
+                0.4,
+                _sectors,
+                "Which lanes load? A lane that loads alone moves 32 bytes for the 4 that it wants.",
             ),
             Budget(
                 "shared_requests",
@@ -360,7 +362,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="5 per warp: each doubles what a lane has summed",
                 case=EVERY,
                 advice="After one shuffle a lane can know the sum of two values. Of how many after two? If "
-                "these are 10 per warp, your value is float64, two shuffles each: `else 0` makes it so.",
+                "you count 10 per warp, your value is float64, which takes two shuffles each: `else 0` "
+                "makes it so.",
             ),
         ),
         rtol=1e-5,
@@ -368,9 +371,9 @@ EXERCISES: tuple[Exercise, ...] = (
             "`cuda.shfl_down_sync(0xFFFFFFFF, value, 16)` gives lane i the `value` of lane i + 16. What "
             "does lane 0 hold after adding it?",
             "Halve the distance: 16, 8, 4, 2, 1. All 32 lanes take part each time, even those whose element "
-            "does not exist: what should they bring along?",
-            "A lane without an element brings `float32(0)`. Only the storing stands behind a condition: "
-            "lane 0, and only if its element exists.",
+            "does not exist. Which value should these lanes contribute?",
+            "A lane without an element contributes `float32(0)`. Only the store is inside a condition: lane "
+            "0 stores, and only if its element exists.",
         ),
         section="2 · Shuffles: from register to register",
     ),
@@ -403,7 +406,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: max(_n(sizes), THREADS * BLOCKS),
                 why="one for each block",
                 case=EVERY,
-                advice="Who else has a part of the sum that could be added before it leaves the block?",
+                advice="Which other parts of the sum could be added to yours before it leaves the block?",
             ),
             _share(0.4),
             Budget(
@@ -419,11 +422,12 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Four stages: each thread over the array, the lanes of a warp, the warps of a block, the blocks.",
-            "The second stage is your `warp_sum`. For the third each warp puts one number into shared "
-            "memory; after a barrier one warp adds these.",
-            "In the third stage lanes 0–7 of warp 0 hold the eight sums and the others 0. Then lane 0 calls "
-            "`cuda.atomic.add(out, 0, value)`.",
+            "There are four stages: each thread adds many elements, then the lanes of a warp are added, then "
+            "the warps of a block, then the blocks.",
+            "The second stage is your `warp_sum`. For the third, each warp stores one number in shared "
+            "memory. After a barrier one warp adds these numbers.",
+            "In the third stage lanes 0 to 7 of warp 0 hold the eight sums, and the other lanes hold 0. Then "
+            "lane 0 calls `cuda.atomic.add(out, 0, value)`.",
         ),
         section="3 · The whole array in one launch",
     ),
@@ -453,18 +457,18 @@ EXERCISES: tuple[Exercise, ...] = (
                 "operations",
                 naive=lambda sizes: 7 * _n(sizes),
                 why="4 for each element",
-                advice="Correct the next number by what was lost, add it, and find out what is lost now: "
-                "that is one, one and two operations.",
+                advice="Correct the next number by what was lost (one operation), add it (one), and compute "
+                "what is lost now (two).",
                 case=EVERY,
             ),
         ),
         rtol=3.4e-16,
         hints=(
             "Keep two numbers: the sum, and how much too large it has become by rounding.",
-            "Before you add the next element, take the second number off it. Then see what really arrived: "
-            "new sum minus old sum.",
-            "`y = a[row, column] - lost`, `t = s + y`, `lost = (t - s) - y`, `s = t`. The parentheses "
-            "matter.",
+            "Before you add the next element, subtract the second number from it. After adding, compute what "
+            "was really added: the new sum minus the old sum.",
+            "Write `y = a[row, column] - lost`, `t = s + y`, `lost = (t - s) - y` and `s = t`, in this "
+            "order. The parentheses matter.",
         ),
         section="5 · The order of a sum",
     ),
@@ -479,8 +483,8 @@ EXERCISES: tuple[Exercise, ...] = (
             _loaded(
                 4,
                 0.6,
-                "The threads of a block have loaded all elements between them. Who can tell a thread the "
-                "sum of those before it?",
+                "Together, the threads of a block have loaded all its elements. From which threads can a "
+                "thread learn the sum of the elements before its own?",
                 naive=514,
             ),
             Budget(
@@ -491,8 +495,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=9 * 8,
                 why="8 warps at one barrier",
                 case=EVERY,
-                advice="Lanes of one warp pass values on by shuffles, without a barrier. What does a warp "
-                "have to know of the others?",
+                advice="Lanes of one warp pass values by shuffles, without a barrier. What does a warp have "
+                "to know about the other warps?",
             ),
             Budget(
                 "shared_wavefronts",
@@ -507,11 +511,11 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         hints=(
             "`cuda.shfl_up_sync(0xFFFFFFFF, value, 1)` gives lane i the `value` of lane i − 1. Lane 0 gets "
-            "its own back: it must not add it.",
-            "Distances 1, 2, 4, 8, 16; a lane below the distance adds nothing, but takes part in the "
-            "shuffle. Then lane 31 has the total of its warp.",
-            "Lane 31 of every warp stores its total; barrier; each thread adds the totals of the warps "
-            "before its own.",
+            "its own value back, and must not add it.",
+            "Use the distances 1, 2, 4, 8, 16. A lane below the distance adds nothing, but it takes part in "
+            "the shuffle. At the end lane 31 has the total of its warp.",
+            "Lane 31 of every warp stores its total in shared memory. After a barrier each thread adds the "
+            "totals of the warps before its own.",
         ),
         section="6 · Scans",
     ),
@@ -534,8 +538,8 @@ EXERCISES: tuple[Exercise, ...] = (
             _loaded(
                 8.8,
                 1.3,
-                "A block needs one number from outside: how many are kept before it. What else do your "
-                "threads load?",
+                "A block needs one number from outside: how many elements are kept before it. What else do "
+                "your threads load?",
                 naive=16,
                 why="`a` twice, and a little",
                 more=64,
@@ -548,8 +552,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: 10 * _n(sizes),
                 why="what is kept, half of the array, and a little",
                 case=EVERY,
-                advice="Besides the result you store {times} × as much as is needed. Could a thread work its "
-                "place out again instead of reading it?",
+                advice="You store {times} × as much as is needed. Could a thread compute its place again "
+                "instead of reading it?",
             ),
             Budget(
                 "block_load_bytes",
@@ -563,13 +567,14 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Three launches: count what each block keeps, scan these counts with your `scan` in one block, "
-            "then write.",
-            "`cuda.syncthreads_count(1 if … else 0)` tells every thread how many of its block said 1. In the "
-            "last kernel a thread's place is: kept in blocks before, in warps before, in lanes before.",
-            "`votes = cuda.ballot_sync(0xFFFFFFFF, keep)` has a bit for each lane, "
-            "`cuda.popc(votes & cuda.lanemask_lt())` counts those below one's own. Warps leave their counts "
-            "in shared memory; one thread of the block loads the number of the blocks before.",
+            "Use three launches: count what each block keeps, scan these counts with your `scan` in one "
+            "block, then write the kept elements.",
+            "`cuda.syncthreads_count(1 if … else 0)` gives every thread the number of threads in its block "
+            "that passed 1. In the last kernel, a thread's place is the number kept in the blocks before its "
+            "own, plus in the warps before its own, plus in the lanes before it.",
+            "`votes = cuda.ballot_sync(0xFFFFFFFF, keep)` has a bit for each lane, and `cuda.popc(votes & "
+            "cuda.lanemask_lt())` counts the ones below the calling lane. Each warp stores its count in "
+            "shared memory, and one thread loads the number kept in the blocks before.",
         ),
         section="7 · Compaction",
     ),
@@ -581,7 +586,7 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=(_size(2048), _size(1), _size(255), _size(0, "empty"), _size(5001), _size(32_768)),
         evidence=LaunchTrace(arguments=histogram_arguments, shape=lambda sizes: BLOCK_SUMS),
         budgets=(
-            _loaded(4, 0.4, "Each value goes into one bin. Which loop reads it {times} times?"),
+            _loaded(4, 0.4, "Each value falls into one bin. Which loop reads it {times} times?"),
             Budget(
                 "global_atomics",
                 BINS * BLOCKS,
@@ -589,7 +594,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "global atomics",
                 naive=_n,
                 why="64 bins × 8 blocks",
-                advice="Let each block count in bins of its own, in shared memory, and add these to `counts` "
+                advice="Let each block count in its own bins, in shared memory, and add these to `counts` "
                 "once.",
                 case=EVERY,
             ),
@@ -600,8 +605,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 0.8,
                 "atomic conflicts",
                 why="a warp counts 32 values at once",
-                advice="Most values are in few bins, so lanes of a warp meet there. Give each lane its own "
-                "copy of the bins.",
+                advice="Most values fall into few bins, so the lanes of a warp meet there. Give each lane "
+                "its own copy of the bins.",
                 case=EVERY,
             ),
             Budget(
@@ -610,17 +615,18 @@ EXERCISES: tuple[Exercise, ...] = (
                 0.8,
                 "bank conflicts",
                 why="as many as without a conflict, and a quarter",
-                advice="Lane i should find itself in bank i, both when it counts and when the copies are "
-                "added. Which index of your bins is the last one, and which differs between lanes?",
+                advice="Lane i should use bank i, both when it counts and when the copies are added. Which "
+                "index of your bins is the last one, and which index differs between lanes?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "Three stages with a barrier between: zero the block's bins, count, add the bins to `counts`.",
-            "Shared bins of shape (64, 32): a row for each bin, a column for each lane. "
-            "`cuda.atomic.add(bins, (b, lane), 1)`.",
-            "For the last stage a warp takes a bin: lane i reads the copy of lane i, and your `warp_sum` "
-            "adds the 32 copies. There are 8 warps and 64 bins.",
+            "There are three stages with a barrier between them: set the block's bins to zero, count, and "
+            "add the bins to `counts`.",
+            "Use shared bins of shape (64, 32), with a row for each bin and a column for each lane. Count "
+            "with `cuda.atomic.add(bins, (b, lane), 1)`.",
+            "In the last stage a warp takes one bin at a time: lane i reads copy i, and a sum as in your "
+            "`warp_sum` adds the 32 copies. There are 8 warps and 64 bins, so each warp takes 8 bins.",
         ),
         section="8 · Histograms",
     ),
@@ -643,8 +649,8 @@ EXERCISES: tuple[Exercise, ...] = (
             _load_sectors(
                 1.4,
                 _row_sectors,
-                "You read the row {times} times. What would you need to know to begin the sum before the "
-                "maximum is known?",
+                "You read the row {times} times. How could you begin the sum before the maximum is known, "
+                "and correct it later?",
                 naive=2,
             ),
             Budget(
@@ -654,7 +660,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "instructions",
                 naive=lambda sizes: 84 * _n(sizes),
                 why="72 of a thread for each element",
-                advice="An exponential in float64 or in integers costs many. `m = -math.inf` is float64.",
+                advice="An exponential in float64 or in integers costs many instructions. `m = -math.inf` "
+                "is float64.",
             ),
             Budget(
                 "flops",
@@ -664,8 +671,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=exponentials(27),
                 why="one in float32 for each element, 13 operations, and the merging",
                 case=EVERY,
-                advice="Of the two exponentials of a step one is always e⁰. Which one, and when? One in "
-                "float64 costs three times as much: `m = -math.inf` makes it so.",
+                advice="Of the two exponentials of a step one is always e⁰. Which one, and when? An "
+                "exponential in float64 costs three times as much, and `m = -math.inf` makes it so.",
             ),
         ),
         rtol=1e-6,
@@ -673,9 +680,9 @@ EXERCISES: tuple[Exercise, ...] = (
         hints=(
             "Each lane keeps m, the largest logit so far, and s, the sum of exp(x − m). What happens to s "
             "when a larger logit comes?",
-            "s is multiplied by exp(old m − new m). In the same way two lanes merge: both are rescaled to "
-            "the larger m, then added.",
-            "Start with m = −∞ and s = 0, and mind −∞ − (−∞), which is NaN: skip elements that are −∞, and "
+            "Multiply s by exp(old m − new m). Two lanes merge in the same way: rescale both sums to the "
+            "larger m, then add them.",
+            "Start with m = −∞ and s = 0. Beware of −∞ − (−∞), which is NaN: skip elements that are −∞, and "
             "do not rescale when both maxima are −∞.",
         ),
         section="9 · Softmax",
@@ -699,7 +706,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _loaded(
                 4,
                 1.2,
-                "You read each logit {times} times. A row of 256 is 8 numbers for each lane: where could a "
+                "You read each logit {times} times. A row of 256 is 8 numbers for each lane. Where could a "
                 "lane keep 8 numbers?",
                 naive=12,
             ),
@@ -732,19 +739,19 @@ EXERCISES: tuple[Exercise, ...] = (
                 "local memory",
                 why="the row is in registers",
                 case=EVERY,
-                advice="Registers have no index that is known only at run time. Does your loop over the 8 "
-                "numbers have bounds that the compiler knows?",
+                advice="A register cannot be chosen by an index that is known only at run time. Does your "
+                "loop over the 8 numbers have bounds that the compiler knows?",
             ),
         ),
         rtol=1e-5,
         atol=1e-7,
         hints=(
-            "Lane i takes the columns i, i + 32, … i + 224, as far as they exist. Keep these 8 numbers. Do "
-            "all lanes get the maximum?",
-            "`cuda.local.array(8, float32)` with the loop `for k in range(8)` stays in registers, because "
-            "the compiler unrolls it. Columns that do not exist hold −∞.",
-            "Maximum over the 8, then over the warp with `cuda.shfl_xor_sync`, so that all lanes have it; "
-            "replace the 8 by their exponentials and sum in the same way; divide and store.",
+            "Lane i takes the columns i, i + 32, … i + 224, as far as they exist, and keeps these 8 numbers. "
+            "Which shuffle gives the maximum to all lanes?",
+            "`cuda.local.array(8, float32)` stays in registers if you loop with `for k in range(8)`, because "
+            "the compiler unrolls the loop. Use −∞ for columns that do not exist.",
+            "Find the maximum of the 8, then that of the warp with `cuda.shfl_xor_sync`, so that all lanes "
+            "have it. Replace the 8 by their exponentials, and sum them in the same way. Divide and store.",
         ),
         section="9 · Softmax",
     ),
@@ -767,7 +774,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _loaded(
                 12,
                 2,
-                "x, residual and weight make 12 bytes for each element. What do you load a second time?",
+                "x, residual and weight are 12 bytes for each element. What do you load a second time?",
                 naive=24,
                 why="x, residual and weight once",
             ),
@@ -784,12 +791,12 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-4,
         atol=2e-3,
         hints=(
-            "Start from your `row_softmax`: a warp for a row, 8 numbers for each lane, two sums over the "
-            "warp.",
+            "Start from your `row_softmax`: one warp for each row, 8 numbers for each lane, and two sums "
+            "over the warp.",
             "The mean of the squares minus the square of the mean loses all digits when the numbers are near "
-            "1,000. The row is in registers: subtract the mean first, then square.",
-            "A column that does not exist brings 0 to the first sum, but (0 − mean)² to the second: leave it "
-            "out there. Divide both sums by the number of columns.",
+            "1,000. The row is in registers, so subtract the mean first, and then square.",
+            "A column that does not exist adds 0 to the first sum, but it would add (0 − mean)² to the "
+            "second. Leave it out there. Divide both sums by the number of columns.",
         ),
         section="10 · Norms, and fusing with the neighbours",
     ),
@@ -803,30 +810,31 @@ _prediction = partial(prediction, "parallel", LAB)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "rounds",
-        "Rounds in which a tree adds up 65,536 numbers, if in each round every pair is added at once",
+        "Rounds in which a tree adds up 65,536 numbers, if each round adds every pair at the same time",
         "rounds",
         16,
-        "Each round halves the numbers: log₂ 65,536.",
+        "Each round halves how many numbers are left, and log₂ 65,536 = 16.",
     ),
     _prediction(
         "tree_barriers",
         "Barriers that a warp passes in `interleaved`",
         "barriers",
         9,
-        "One when the array is filled, one in each of log₂ 256 = 8 rounds.",
+        "One after the shared array is filled, and one in each of log₂ 256 = 8 rounds.",
     ),
     _prediction(
         "warp_atomics",
         "Atomics of a sum on 8 blocks of 256 threads, one for each warp",
         "atomics",
         64,
-        "256 / 32 = 8 warps in each of 8 blocks.",
+        "Each of the 8 blocks has 256 / 32 = 8 warps.",
     ),
     _prediction(
         "warps_in_flight",
         "Warps on each SM of an A100 that keep its DRAM busy with one 4-byte load per lane",
         "warps",
-        reason="Bytes in flight = bandwidth per SM × latency; one load of a warp is 128 of them.",
+        reason="The bytes under way are the bandwidth per SM times the latency, and one load of a warp is "
+        "128 bytes.",
         tolerance=0.1,
     ),
     _prediction(
@@ -834,14 +842,14 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "A float32 sum to which 1.0 is added 20 million times ends at",
         "",
         16_777_216,
-        "At 2²⁴ neighbouring float32 numbers lie 2 apart; 2²⁴ + 1 is rounded back to 2²⁴.",
+        "From 2²⁴ upwards neighbouring float32 numbers are 2 apart, so 2²⁴ + 1 is rounded back to 2²⁴.",
     ),
     _prediction(
         "hillis_steele",
         "Additions of the scan of Hillis and Steele over 256 elements",
         "additions",
         1793,
-        "In round k the 256 − 2ᵏ threads with a partner add: 8 · 256 − 255.",
+        "In round k, the 256 − 2ᵏ threads with a partner add. Over 8 rounds that is 8 · 256 − 255.",
         0.001,
     ),
     _prediction(
@@ -849,14 +857,14 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Lanes 1, 2 and 4 vote to keep their element. The place of lane 4's element among those of its warp",
         "",
         2,
-        "Two lanes below lane 4 keep theirs; places count from 0.",
+        "Two lanes below lane 4 keep their element, and places count from 0.",
     ),
     _prediction(
         "copies",
         "Shared memory of a block for 64 int32 bins with a copy for each lane",
         "bytes",
         8192,
-        "64 · 32 · 4.",
+        "64 bins · 32 copies · 4 bytes.",
     ),
     _prediction(
         "overflow",
@@ -871,7 +879,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "The sum s of the merged row, for (m = 3, s = 2) and (m = 5, s = 1)",
         "",
         1.2707,
-        "The larger maximum is 5: 2 · e^(3 − 5) + 1 · e⁰.",
+        "The larger maximum is 5, so s = 2 · e^(3 − 5) + 1 · e⁰.",
         0.01,
     ),
     _prediction(
@@ -883,9 +891,9 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "unfused",
-        "Bytes that adding, then a layer norm in three passes with a weight, load for each element",
+        "Bytes loaded for each element by an addition and then a layer norm in three passes with a weight",
         "bytes",
         24,
-        "8 for the two summands, 3 · 4 for the passes, 4 for the weight.",
+        "The two summands are 8 bytes, the passes 3 · 4, and the weight 4.",
     ),
 )

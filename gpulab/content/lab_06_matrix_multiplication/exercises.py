@@ -372,7 +372,7 @@ def _no_local(points: float) -> Budget:
         "local memory",
         why="sums in registers",
         case=EVERY,
-        advice="Registers have no addresses. Does every loop over your own array run to a constant?",
+        advice="Registers have no addresses. Does every loop over your local array run to a constant?",
     )
 
 
@@ -425,11 +425,12 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=1e-4,
         hints=(
             "The block walks along k in steps of 32. In each step it needs 32 × 32 elements of a and as many "
-            "of b, and has 32 × 32 threads.",
-            "Four things happen in a round: each thread loads one element of each tile, all wait, each adds "
-            "up 32 products, all wait.",
-            "a_tile[ty, tx] takes a[row, first + tx], b_tile[ty, tx] takes b[first + ty, col]; outside the "
-            "matrices a zero. The sum runs over a_tile[ty, k] * b_tile[k, tx].",
+            "of b. It has 32 × 32 threads to load them with.",
+            "A round has four parts: each thread loads one element of each tile, all wait at a barrier, each "
+            "thread adds 32 products to its sum, and all wait again.",
+            "Store a[row, first + tx] in a_tile[ty, tx] and b[first + ty, col] in b_tile[ty, tx], or a zero "
+            "where the index is outside the matrix. Then add a_tile[ty, k] * b_tile[k, tx] for k from 0 to "
+            "31.",
         ),
         section="3 · A tile of each",
     ),
@@ -463,11 +464,13 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-4,
         atol=1e-4,
         hints=(
-            "A block has 64 × 8 threads and 64 × 64 outputs: eight rows for each thread, all in its column.",
-            "Keep eight sums in `cuda.local.array(8, np.float32)`. With tiles of 64 × 8 and 8 × 64 each "
-            "thread loads one element of each; number the threads 0–511 for the tile of a.",
-            "Copy your column of b's tile, eight words, into a second local array. Then, for each i and, "
-            "inside, each k, add `a_tile[ty + 8 * i, k]` times word k to sum i.",
+            "A block has 64 × 8 threads and 64 × 64 outputs, so each thread computes eight rows of its "
+            "column.",
+            "Keep eight sums in `cuda.local.array(8, np.float32)`. The tiles have 64 × 8 and 8 × 64 "
+            "elements, so each thread loads one element of each. For the tile of a, number the threads from "
+            "0 to 511.",
+            "Copy the thread's column of b's tile, eight words, into a second local array. Then loop over i, "
+            "and inside it over k, and add `a_tile[ty + 8 * i, k]` times word k to sum i.",
         ),
         section="4 · Eight outputs a thread",
     ),
@@ -502,12 +505,12 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-4,
         atol=1e-4,
         hints=(
-            "Thread (tx, ty) has the outputs at rows ty + 8·i and columns tx + 8·j of the tile, i and j in "
-            "range(8).",
-            "64 threads fill 64 × 8 and 8 × 64 elements: eight of each tile by each thread, in a loop. "
-            "Neighbouring threads take neighbours in a row.",
-            "For each k of the tile: copy a_tile[ty + 8 * i, k] into a local array of 8; then for each j "
-            "read b_tile[k, tx + 8 * j] once and add its products to eight sums.",
+            "Thread (tx, ty) computes the outputs in rows ty + 8·i and columns tx + 8·j of the tile, for i "
+            "and j in range(8).",
+            "64 threads fill tiles of 64 × 8 and 8 × 64 elements, so each thread loads eight elements of "
+            "each in a loop. Let neighbouring threads load neighbours in a row.",
+            "For each k of the tile, copy a_tile[ty + 8 * i, k] for all i into a local array of 8. Then, for "
+            "each j, read b_tile[k, tx + 8 * j] once and add its products to eight sums.",
         ),
         section="5 · A square of outputs",
     ),
@@ -538,7 +541,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=requests(whole_tiles(tile_bytes(LARGE)), 4),
                 why="8 bytes a lane",
                 case=EVERY,
-                advice="How many bytes does one lane load from a, and how many from b, in one instruction?",
+                advice="How many bytes does one lane load from a, and how many from b, with one instruction?",
             ),
             Budget(
                 "shared_load_requests",
@@ -561,13 +564,13 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-4,
         atol=1e-4,
         hints=(
-            "Start from `blocked`. Both tiles hold pairs now: 64 × 4 pairs of a, neighbours along k, and "
-            "8 × 32 pairs of b, neighbours along a row.",
-            "The loop over the tile goes over four pairs of k. A pair of a, at (row, p), serves k = 2·p and "
-            "2·p + 1; for these two k there are two rows of pairs of b.",
-            "One pair of a and two pairs of b make four products, each added with its own +=: first · first "
-            "(upper row) and second · first (lower row) to the left column's sum, first · second and second "
-            "· second to the right one's.",
+            "Start from `blocked`. Both tiles hold pairs now: 64 × 4 pairs of a, which are neighbours along "
+            "k, and 8 × 32 pairs of b, which are neighbours along a row.",
+            "The loop over the tile has four steps p. The pair of a at (row, p) holds the elements for k = "
+            "2·p and k = 2·p + 1, so a step needs two rows of pairs of b.",
+            "One pair of a and two pairs of b make four products, each added with a += of its own. To the "
+            "left column's sum add first · first (upper row) and second · first (lower row). To the right "
+            "column's sum add first · second (upper row) and second · second (lower row).",
         ),
         section="6 · Two floats at a time",
     ),
@@ -587,7 +590,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=hand_overs(2),
                 why="32 warps at one barrier a round and one before",
                 case=EVERY,
-                advice="With two buffers nobody writes what others still read. Which barrier is left over?",
+                advice="With two buffers no warp writes what others still read. Which barrier is not needed?",
             ),
             _loaded(TILE, 0.4, "Does the last round load tiles that nobody needs?"),
         ),
@@ -595,8 +598,9 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=1e-4,
         hints=(
             "Follow warp 0 and warp 1 from one round into the next. Which buffer does each of them touch?",
-            "A warp may read the new buffer when all warps have written it. Where must they meet, then?",
-            "The one barrier of a round stands after the two stores into the other buffer, not before them.",
+            "A warp may read the new buffer only after all warps have written to it. So where must they "
+            "meet?",
+            "The one barrier of a round belongs after the two stores into the other buffer, not before them.",
         ),
         detective=True,
         section="Detective · The buffer that was not ready",
@@ -635,10 +639,11 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-4,
         atol=1e-4,
         hints=(
-            "The 32 lanes of a warp walk along a row together and each keeps a partial sum.",
-            "A block has eight warps and 64 rows. Let warp w take rows w, w + 8, … at the same time, with "
-            "eight partial sums in each lane: one word of x serves eight rows.",
-            "Put the partial sums into a shared array of 64 × 33 and wait. Then 64 threads add a row each.",
+            "The 32 lanes of a warp walk along a row together, and each lane keeps a partial sum.",
+            "A block has eight warps and 64 rows. Let warp w walk along rows w, w + 8, … at the same time, "
+            "with eight partial sums in each lane. Then one word of x serves eight rows.",
+            "Store the partial sums in a shared array of 64 × 33 and wait at a barrier. Then 64 threads add "
+            "up one row of it each.",
         ),
         section="9 · A matrix times a vector",
     ),
@@ -667,9 +672,9 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-4,
         atol=1e-4,
         hints=(
-            "`blockIdx.x` is the number of the product, the thread's x and y its column and row.",
-            "A whole factor fits into shared memory: no loop over tiles, one barrier.",
-            "Threads outside n × n load nothing and compute nothing, but the barrier is for all of them.",
+            "`blockIdx.x` is the number of the product. The thread's x and y are its column and its row.",
+            "A whole matrix fits into shared memory, so there is one barrier and no loop over tiles.",
+            "Threads outside n × n load nothing and compute nothing, but they too must reach the barrier.",
         ),
         section="10 · Many small products",
     ),
@@ -680,6 +685,7 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=tuple(
             split_case(*size)
             for size in (
+                (32, 512, 32),
                 (12, 290, 9),
                 (33, 100, 17),
                 (20, 130, 18, 3),
@@ -699,7 +705,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=whole_bytes,
                 why="tiles of 16 × 16 of its slice",
                 case=EVERY,
-                advice="That is {times} × what a slice needs. Does a block load that of another block, too?",
+                advice="That is {times} × what a slice needs. Does a block load another block's slice as "
+                "well?",
             ),
             Budget(
                 "global_atomics",
@@ -715,10 +722,11 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-4,
         atol=1e-3,
         hints=(
-            "`tiled` walks through all tiles along k. Here a block takes some of them only: which, when "
+            "`tiled` walks through all tiles along k. Here a block takes only some of them. Which ones, if "
             "blockIdx.z is 0, 1, …?",
-            "Let the block start at tile blockIdx.z and step on by gridDim.z tiles.",
-            "At the end `cuda.atomic.add(c, (row, col), total)` adds the block's share; c comes as zeros.",
+            "Let the block start at tile blockIdx.z and move on by gridDim.z tiles in each step.",
+            "After the loop, `cuda.atomic.add(c, (row, col), total)` adds the block's sum. c contains zeros "
+            "before the launch.",
         ),
         section="11 · A long sum, few outputs",
     ),
@@ -757,11 +765,12 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=1e-3,
         hints=(
-            "Three fragments: matrix_a and matrix_b of __half, both row_major, and an accumulator of float.",
-            "Fill the accumulator with zeros. In each step of 16 along k load both fragments and call "
-            "mma_sync(sum, left, right, sum). After the loop store it.",
-            "The fragment of a starts at a + row * k + i, its rows k elements apart; that of b at b + i * n "
-            "+ col, rows n apart.",
+            "You need three fragments: matrix_a and matrix_b of __half, both row_major, and an accumulator "
+            "of float.",
+            "Fill the accumulator with zeros. In each step of 16 along k, load both fragments and call "
+            "mma_sync(sum, left, right, sum). After the loop, store it.",
+            "The fragment of a starts at a + row * k + i, and its rows are k elements apart. The fragment "
+            "of b starts at b + i * n + col, and its rows are n elements apart.",
         ),
         section="2 · Fragments",
     ),
@@ -783,18 +792,19 @@ EXERCISES: tuple[Exercise, ...] = (
                 "load requests",
                 naive=lambda sizes: 12 * multiply_adds(sizes) // (16 * 8 * 16),
                 why="6 registers for each mma",
-                advice="A register holds two neighbouring halves. With how many loads do you fill it?",
+                advice="A register holds two neighbouring halves. How many loads do you need to fill it?",
                 case=EVERY,
             ),
         ),
         rtol=1e-3,
         atol=1e-3,
         hints=(
-            "Look at x and w as arrays of unsigned: one element is two halves. A row of k halves is k / 2 of "
-            "them, and columns 2t and 2t + 1 are number t of the row.",
-            "With p = x + (row * k + i) / 2 + t, where row is the lane's row g of the tile: the four "
-            "registers are p[0], then eight rows further down, eight columns further on, and both.",
-            "Eight rows are 4 * k elements of unsigned, eight columns are 4. For w the row is the output "
+            "View x and w as arrays of unsigned, so that one element is two halves. A row of k halves is k "
+            "/ 2 elements, and columns 2t and 2t + 1 are element t of the row.",
+            "Let p = x + (row * k + i) / 2 + t, where row is the lane's row g of the tile. The four "
+            "registers are p[0], then the element eight rows further down, the one eight columns further "
+            "on, and the one at both distances.",
+            "Eight rows are 4 * k elements of unsigned, and eight columns are 4. For w the row is the output "
             "column: q = w + ((col + g) * k + i) / 2 + t, and the registers are q[0] and q[4].",
         ),
         section="3 · Who holds what",
@@ -829,25 +839,25 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=whole_tiles(lambda sizes: multiply_adds(sizes) / 4, FRAGMENT),
                 why="four fragments for four products of a warp",
                 case=EVERY,
-                advice="Two fragments of a and two of b make four products. How many do you load?",
+                advice="Two fragments of a and two of b make four products. How many fragments do you load?",
             ),
             _no_conflicts(
                 0.8,
                 whole_tiles(lambda sizes: 128 / 64**2 / 16 * multiply_adds(sizes), FRAGMENT),
-                "How many words is a row of that tile? Which banks do 8 words of each of 16 rows lie in, and "
-                "which do 32 lanes that fill it write to?",
+                "How many words long is a row of that tile? Which banks hold 8 words of each of 16 rows, and "
+                "to which banks do 32 lanes write when they fill it?",
                 naive=whole_tiles(lambda sizes: 224 / 64**2 / 16 * multiply_adds(sizes), FRAGMENT),
             ),
         ),
         rtol=1e-3,
         atol=1e-3,
         hints=(
-            "A block has 64 × 64 outputs, a warp a quarter of them: 32 × 32, four accumulators. Which one "
-            "follows from threadIdx.y.",
-            "128 threads fill tiles of 64 × 16 and 16 × 64 halves, eight elements of each by each thread. "
-            "Where the index along k is not below k, they put __half(0).",
-            "Load two fragments of each tile and multiply each with each. Rows of the tile of b that are 72 "
-            "long instead of 64 keep its rows in different banks.",
+            "A block has 64 × 64 outputs, and a warp has a quarter of them: 32 × 32, in four accumulators. "
+            "threadIdx.y decides which quarter.",
+            "128 threads fill tiles of 64 × 16 and 16 × 64 halves, so each thread stores eight elements of "
+            "each. Where the index along k is not below k, store __half(0).",
+            "Load two fragments of each tile, and multiply each with each. If the rows of the tile of b are "
+            "72 long instead of 64, they are in different banks.",
         ),
         section="4 · Sizes that fit",
     ),
@@ -876,9 +886,10 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=1e-3,
         hints=(
-            "The factors are exact and so are their products. What is rounded, and to how many bits?",
-            "Near 256 neighbouring float16 numbers are 1/4 apart. What becomes of a product of 0.1?",
-            "The accumulator's type is a choice of its own: the sum can be float and the factors float16.",
+            "The factors are exact, and so are their products. What is rounded, and to how many bits?",
+            "Near 256 neighbouring float16 numbers are 1/4 apart. What happens to a product of 0.1?",
+            "You can choose the accumulator's type separately: the sum can be float while the factors are "
+            "float16.",
         ),
         detective=True,
         section="Detective · The sum that grew too slowly",
@@ -892,23 +903,24 @@ _prediction = partial(prediction, "gemm", LAB)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "intensity",
-        "The product of two 1,024 × 1,024 float32 matrices, each element moved once, does per byte",
+        "For each byte moved, the product of two 1,024 × 1,024 float32 matrices, each element moved once, "
+        "does",
         "FLOP",
         1024 / 6,
-        "2·n³ operations over 3 · 4 · n² bytes: n / 6.",
+        "2·n³ operations over 3 · 4 · n² bytes are n / 6, and 1,024 / 6 = 170.7.",
         0.02,
     ),
     _prediction(
         "naive_sectors",
-        "Loads of the plain 256 × 256 × 256 product move in all",
+        "All loads of the plain 256 × 256 × 256 product together move",
         "sectors",
         2_621_440,
-        "2,048 warps, 256 steps, and 1 + 4 sectors in each.",
+        "256 · 256 / 32 = 2,048 warps, with 256 steps each, and 1 + 4 sectors in each step.",
         0.02,
     ),
     _prediction(
         "tile_words",
-        "With tiles of 32 × 32, the factors' elements that a block loads per multiply-add are",
+        "With tiles of 32 × 32, a block loads from global memory, per multiply-add,",
         "words",
         1 / 16,
         "In a step of 32 along k a block loads 2 · 32² words and does 32³ multiply-adds: 2 / 32.",
@@ -919,37 +931,37 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "A thread that computes 4 × 8 outputs reads from shared memory, per multiply-add,",
         "words",
         0.375,
-        "For each k it reads 4 words of one tile and 8 of the other, and does 32 multiply-adds.",
+        "For each k it reads 4 words of one tile and 8 of the other, and does 32 multiply-adds: 12 / 32.",
         0.01,
     ),
     _prediction(
         "barriers",
-        "With one buffer a block passes, in 256 steps along k with tiles of 32,",
+        "With one buffer and tiles of 32, a block that takes 256 steps along k passes",
         "barriers",
         16,
-        "8 rounds with two barriers each.",
+        "256 / 32 = 8 rounds, with two barriers each.",
     ),
     _prediction(
         "few_blocks",
-        "The SMs that work on a product with 64 × 64 outputs in tiles of 16 are at most",
+        "A product with 64 × 64 outputs in tiles of 16 × 16 can keep busy at most",
         "SMs",
         16,
-        "There are 4 · 4 tiles, one block each, and a block runs on one SM.",
+        "There are 4 · 4 = 16 tiles with one block each, and a block runs on one SM.",
     ),
     _prediction(
         "tensor_ratio",
-        "An A100's tensor cores do float16 multiply-adds, over those of its float32 lanes,",
+        "Compared with its float32 lanes, an A100's tensor cores do float16 multiply-adds",
         "times as fast",
         int(A100.tensor_fma["float16"]) / int(A100.fp32_lanes),
-        reason="1,024 per clock and SM from the tensor cores, 64 from the lanes.",
+        reason="Per clock and SM the tensor cores do 1,024 and the lanes 64.",
         tolerance=0.02,
     ),
     _prediction(
         "held",
-        "The lower half of register 3 of A in lane 13 is the element of column",
+        "The lower half of register a[3] of lane 13 holds an element of A from column",
         "",
         10,
-        "t = 13 % 4 = 1: columns 2 and 3, and eight further on for registers 2 and 3. (The row is "
+        "t = 13 % 4 = 1, so the columns are 2 and 3, plus 8 for registers a[2] and a[3]. (The row is "
         "13 // 4 + 8 = 11.)",
     ),
     _prediction(
@@ -957,15 +969,15 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "The least multiple of 64 that holds a vocabulary of 50,257 tokens is",
         "",
         50_304,
-        "50,257 / 64 = 785.3, and 786 · 64 = 50,304.",
+        "50,257 / 64 = 785.3 is rounded up to 786, and 786 · 64 = 50,304.",
     ),
     _prediction(
         "waves",
-        "A 1,408 × 1,408 product in tiles of 128, one at a time on each of 108 SMs, uses, in percent of "
-        "their time,",
+        "Share of the time of 108 SMs that a 1,408 × 1,408 product in tiles of 128 uses, with one tile at a "
+        "time on each SM",
         "%",
         100 * 121 / 216,
-        "11 · 11 = 121 tiles take two rounds of 108 places: 121 / 216.",
+        "11 · 11 = 121 tiles take two rounds of 108 places, and 121 / 216 = 56 %.",
         0.02,
     ),
 )

@@ -261,14 +261,13 @@ EXERCISES: tuple[Exercise, ...] = (
                 0.8,
                 "sectors in all",
                 why="each element loaded once, stored once",
-                advice="That is {times} × what the image has. Does each thread do one element?",
+                advice="That is {times} × what the image has. Does each thread handle one element?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "`blockIdx.x * blockDim.x + threadIdx.x` runs along a row. What is its partner for the number of "
-            "the row?",
-            "Row `row` starts `row * pitch` bytes behind `image`. Where is its element `col`?",
+            "`blockIdx.x * blockDim.x + threadIdx.x` is the column. Which expression gives the row?",
+            "Row `row` starts `row * pitch` bytes after `image`. Where is its element `col`?",
             "Threads with `col >= cols` or `row >= rows` have no element, even if `col < pitch`.",
         ),
         section="2 · Pointers know no shape",
@@ -309,8 +308,8 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         hints=(
             '`module.get_function("scale<float>")` is one instance. Which C++ type is `x.dtype`?',
-            "A kernel knows no conversions: `factor` has to have the type T. `x.dtype.type(factor)` has.",
-            "A grid of 0 blocks is an error in CUDA: return before the launch if there is nothing to do.",
+            "A launch converts nothing, so `factor` must have the type T. `x.dtype.type(factor)` has it.",
+            "A grid of 0 blocks is an error in CUDA. Return before the launch if there is nothing to do.",
         ),
         section="4 · One text, many types",
     ),
@@ -337,14 +336,14 @@ EXERCISES: tuple[Exercise, ...] = (
                 0.4,
                 "sectors in all",
                 why="each element loaded once, stored once",
-                advice="That is {times} × what the two arrays have. Is anything copied twice, or one float "
-                "after the other by one thread?",
+                advice="That is {times} × what the two arrays have. Is anything copied twice, or does one "
+                "thread copy one float after another?",
             ),
         ),
         hints=(
             "`reinterpret_cast<const float4*>(a)` is the same address, counted in steps of 16 bytes.",
-            "There are n / 4 whole float4 in n floats. Copy those in a grid-stride loop of their own.",
-            "What is left starts at element n / 4 * 4: at most three floats, for a second loop or an if.",
+            "There are n / 4 whole float4 in n floats. Copy them in a grid-stride loop.",
+            "The rest starts at element n / 4 * 4. It is at most three floats, for a second loop or an if.",
         ),
         section="5 · Sixteen bytes at a time",
     ),
@@ -355,12 +354,13 @@ EXERCISES: tuple[Exercise, ...] = (
         correct_points=3,
         cases=MIX_CASES,
         hints=(
-            "Take the listing line by line. The opcode is the first word, unless that starts with @: then "
-            "the second.",
-            '`opcode.split(".")` gives the parts: of a load from global memory the first is `ld` and one of '
-            "the others `global`.",
-            "The last part is a type with its bits, as in `f64`; a part `v2` or `v4` multiplies. Fused are "
-            "`fma` and, for integers, `mad`: count `fma` only.",
+            "Go through the listing line by line. The opcode is the first word of a line, or the second if "
+            "the first starts with @.",
+            '`opcode.split(".")` gives its parts. In a load from global memory the first part is `ld`, and '
+            "one of the others is `global`.",
+            "The last part is a type with its number of bits, as in `f64`. A part `v2` or `v4` multiplies "
+            "the bytes by 2 or 4. Fused multiply-adds are `fma` for floats and `mad` for integers: count "
+            "only `fma`.",
         ),
         section="6 · From your line to PTX",
     ),
@@ -382,8 +382,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 0.4,
                 "instructions",
                 why="34 for each warp",
-                advice="Integers can do it, too, at a price. Which single instruction rounds a product and "
-                "a sum only once?",
+                advice="Integer arithmetic can do it as well, but it costs more. Which single instruction "
+                "rounds a product and a sum only once?",
                 case=EVERY,
             ),
             Budget(
@@ -403,16 +403,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 "bytes loaded",
                 naive=lambda sizes: 32 * _n(sizes),
                 why="a and b once",
-                advice="After `p[i]` is stored, can the compiler be sure that `a[i]` is what it was?",
+                advice="After `p[i]` is stored, can the compiler be sure that `a[i]` has not changed?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "The error of a product is again a double, exactly. `a * b - p` would be it without rounding.",
+            "The error of a product fits exactly into a double. It is `a * b - p` if nothing is rounded in "
+            "between.",
             "`fma(x, y, z)` is x · y + z, rounded once. What must z be?",
-            "Load a[i] and b[i] into two variables first, or promise with `__restrict__` that no two "
-            "pointers "
-            "meet.",
+            "Load a[i] and b[i] into two variables first, or promise with `__restrict__` that the pointers "
+            "do not overlap.",
         ),
         section="8 · One rounding instead of two",
     ),
@@ -429,8 +429,8 @@ EXERCISES: tuple[Exercise, ...] = (
         hints=(
             "Compute `i * step` by hand for the first wrong i. How many bits does it need?",
             "Which type does `i * step` have if both factors have 32 bits?",
-            "C++ multiplies in the type of the factors and looks at the left side of `=` afterwards. So a "
-            "factor has to be wider, not the result.",
+            "C++ multiplies in the type of the factors, and looks at the left side of `=` only afterwards. "
+            "So one factor must be wider, not the result.",
         ),
         section="Detective · The shuffle that was tested",
         detective=True,
@@ -447,35 +447,36 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Blocks of 256 threads for 1,000,000 elements",
         "blocks",
         3907,
-        "1,000,000 / 256 = 3,906.25, and the last quarter of a block needs a block, too.",
+        "1,000,000 / 256 = 3,906.25, and the last quarter of a block needs a block of its own.",
     ),
     _prediction(
         "cpp.offset",
-        "Element (3, 10) of an image of bytes with a pitch of 512 lies behind its start by",
+        "Distance of element (3, 10) from the start of an image of bytes with a pitch of 512",
         "bytes",
         1546,
-        "Three rows of 512 bytes, then ten elements of one byte.",
+        "Three rows of 512 bytes and ten elements of one byte: 3 · 512 + 10.",
     ),
     _prediction(
         "cpp.requests",
-        "Load requests of 65,536 floats, taken as float4",
+        "Load requests that read 65,536 floats as float4",
         "requests",
         512,
-        "16,384 float4, 32 in a request.",
+        "65,536 / 4 = 16,384 float4, and a request of a warp loads 32 of them.",
     ),
     _prediction(
         "cpp.opcodes",
-        "Instructions of saxpy's PTX that touch a floating-point number, its argument `a` included",
+        "Instructions of saxpy's PTX that touch a floating-point number, including its argument `a`",
         "instructions",
         5,
-        "One ld.param for `a`, two ld.global, one fma and one st.global; all others compute addresses.",
+        "One ld.param for `a`, two ld.global, one fma and one st.global. The others compute addresses.",
     ),
     _prediction(
         "cpp.zeros",
-        "Of 1,000 pairs with a = b, those for which fma(a, a, −b·b) is exactly 0",
+        "Pairs among 1,000 with a = b for which fma(a, a, −b·b) is exactly 0",
         "pairs",
         None,
-        "b·b is rounded, the a·a inside the fma is not: only where rounding lost nothing the two are equal.",
+        "b·b is rounded, and the a·a inside the fma is not. They are equal only where rounding loses "
+        "nothing.",
         0.5,
     ),
 )

@@ -117,21 +117,20 @@ EXERCISES: tuple[Exercise, ...] = (
                 "bytes",
                 naive=lambda sizes: 56 * _elements(sizes) + 8 * int(sizes["cols"]),
                 why="16 B per element, and 10 %",
-                advice="What does each element load that is the same for its whole column, and could be one "
-                "number fewer?",
+                advice="Each element loads numbers that are the same for its whole column. Could fewer of "
+                "them be enough?",
                 case=EVERY,
             ),
         ),
         rtol=1e-5,
         atol=1e-5,
         hints=(
-            "(x − mean) · s · gamma + beta is x times something plus something else. What are the two, per "
-            "channel?",
-            "The first kernel makes `scale` and `shift` of four vectors: two outputs in one "
-            "ElementwiseKernel.",
-            "Arrays of shape (n, c) and (c,) broadcast in an ElementwiseKernel as in NumPy. fmaxf(…, "
-            "0.0f) is "
-            "the maximum.",
+            "(x − mean) · s · gamma + beta is x times a factor plus a shift. What are these two for each "
+            "column?",
+            "The first kernel computes `scale` and `shift` from the four vectors. An ElementwiseKernel can "
+            "have two outputs.",
+            "Arrays of shape (n, c) and (c,) broadcast in an ElementwiseKernel as in NumPy. fmaxf(…, 0.0f) "
+            "gives the larger of a number and 0.",
         ),
         section="2 · One line for each element",
     ),
@@ -167,11 +166,10 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-5,
         hints=(
             "A ReductionKernel may have two inputs. Its map expression sees one element of each.",
-            "Map `(x - y) * (x - y)`. In the other expressions `a` and `b` are mapped values. What is left "
-            "to do for the root of the mean?",
-            "`_in_ind.size() / _out_ind.size()` is the number of elements of a row, in the post-map "
-            "expression. "
-            "Call the kernel with axis=1 and out=….",
+            "Map `(x - y) * (x - y)`. In the other expressions `a` and `b` are mapped values. What must the "
+            "post-map do with the sum?",
+            "In the post-map expression, `_in_ind.size() / _out_ind.size()` is the number of elements of a "
+            "row. Call the kernel with axis=1 and out=….",
         ),
         section="3 · Many into one",
     ),
@@ -193,17 +191,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=3,
                 unit="stages",
                 why="two chunks longer than one stage",
-                advice="At any moment three chunks could be under way, one in each engine. Which promise "
-                "of your "
-                "plan keeps the next copy-in waiting?",
+                advice="At any moment three chunks could be under way, one in each engine. Which stream or "
+                "event of your plan keeps the next copy in waiting?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "Operations of one stream never overlap. How many streams let three engines be busy?",
-            "Chunk k uses buffer k % buffers, and so does chunk k + buffers. What must be over before "
-            "its copy-in?",
-            "Give each buffer a stream of its own, and put a chunk's three operations into the stream of its "
+            "Operations of one stream never overlap. How many streams are needed to keep three engines busy?",
+            "Chunk k uses buffer k % buffers, and so does chunk k + buffers. What must have ended before the "
+            "copy in of the second one?",
+            "Give each buffer its own stream, and put a chunk's three operations into the stream of its "
             "buffer.",
         ),
         section="4 · Streams, events and engines",
@@ -224,17 +221,15 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="products",
                 why="2 + 3 − 1",
                 advice="Two of your products have the same sum of inputs, or of weights. Can one product "
-                "do for "
-                "both?",
+                "replace both?",
             ),
         ),
         hints=(
             "(d0 − d2) · g0 and (d1 − d3) · g2 are two of the four: rows [1, 0, −1, 0] with [1, 0, 0] and "
             "[0, 1, 0, −1] with [0, 0, 1].",
-            "What is left are u = d1 · G1 + d2 · G2 and v = d1 · G2 + d2 · G1. Write u + v and u − v as "
-            "products.",
-            "u + v = (d1 + d2) · (G1 + G2) and u − v = (d1 − d2) · (G1 − G2); u and v are half their sum and "
-            "half their difference. Put the halves into the weights: G1 + G2 = g0 + g1 + g2, "
+            "Left are u = d1 · G1 + d2 · G2 and v = d1 · G2 + d2 · G1. Write u + v and u − v as products.",
+            "u + v = (d1 + d2) · (G1 + G2) and u − v = (d1 − d2) · (G1 − G2), and u and v are half their sum "
+            "and half their difference. Put the halves into the weights: G1 + G2 = g0 + g1 + g2, "
             "G1 − G2 = g1 − g0 − g2.",
         ),
         section="7 · Convolution three ways",
@@ -248,49 +243,48 @@ _prediction = partial(prediction, "cupy", LAB)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "stride",
-        "In an image tensor of shape (8, 3, 224, 224), channels last, neighbouring elements of a channel lie "
-        "apart by",
+        "Distance between neighbouring pixels of one channel in a row of a tensor of shape (8, 3, 224, 224), "
+        "stored channels last",
         "elements",
         3,
         "Channels last means that the three channels of a pixel are neighbours, so the next pixel is 3 "
-        "further.",
+        "elements away.",
     ),
     _prediction(
         "temporaries",
-        "a * x + b with arrays of a million float32 numbers, an operator a kernel, moves",
+        "With one kernel for each operator, a * x + b with arrays of a million float32 numbers moves",
         "MB",
         24,
         "Two kernels, each of which reads two arrays and writes one: 6 · 4 MB.",
     ),
     _prediction(
         "overlap",
-        "Copy in, kernel and copy out take 1 each. In 8 chunks that overlap as well as they can, all takes",
+        "Copy in, kernel and copy out take 1 each. In 8 chunks that overlap as well as they can, they take",
         "stages",
         1.25,
-        "The copies in take 1. The last chunk's kernel and copy out follow, an eighth of a stage each.",
+        "The copies in take 1. The last chunk's kernel and copy out follow, 1/8 of a stage each.",
     ),
     _prediction(
         "one_copy_engine",
-        "The same with one copy engine for both ways, and a chunk's three operations issued one after the "
-        "other, takes",
+        "With one copy engine for both directions, and a chunk's three operations issued one after the "
+        "other, the same takes",
         "stages",
         3,
-        "The copy in of chunk 1 stands in the queue behind the copy out of chunk 0, which waits for its "
-        "kernel. "
-        "Nothing overlaps.",
+        "The copy in of chunk 1 is in the queue behind the copy out of chunk 0, which waits for its kernel. "
+        "So nothing overlaps.",
     ),
     _prediction(
         "held",
-        "After three arrays of 1,000,000 B were made and freed one after the other, the pool holds",
+        "After three arrays of 1,000,000 B have been made and freed one after the other, the pool holds",
         "bytes",
         1_000_448,
-        "One block, used three times: 1,000,000 rounded up to a multiple of 512.",
+        "It holds one block, which was used three times: 1,000,000 rounded up to a multiple of 512.",
     ),
     _prediction(
         "tile",
         "Products per output of a 3 × 3 filter if F(2, 3) is used along both axes",
         "products",
         4,
-        "4 · 4 products make a tile of 2 · 2 outputs: 16 / 4, where the plain way takes 9.",
+        "4 · 4 products make a tile of 2 · 2 outputs, and 16 / 4 = 4. The direct way takes 9.",
     ),
 )

@@ -210,9 +210,9 @@ EXERCISES: tuple[Exercise, ...] = (
         correct_points=1,
         cases=_formats("FP16", "FP32", "BF16", "E5M2"),
         hints=(
-            "The mantissa is in the lowest bits. Which operation keeps the lowest `mantissa` bits of a "
+            "The mantissa is in the lowest bits. Which operation keeps only the lowest `mantissa` bits of a "
             "number?",
-            "`code >> mantissa` moves the exponent to the lowest bits. The sign is still above it.",
+            "`code >> mantissa` moves the exponent to the lowest bits. The sign bit is still above it.",
             "`x & ((1 << k) - 1)` keeps the lowest k bits of x.",
         ),
         section="1 · Three fields",
@@ -224,10 +224,11 @@ EXERCISES: tuple[Exercise, ...] = (
         correct_points=3,
         cases=_formats("E5M2", "FP16", "BF16", "FP32"),
         hints=(
-            "Three kinds of codes: exponent field 0, exponent field all ones, and the rest.",
-            "With exponent field 0 there is no leading 1, and the power is that of field 1: `1 - bias`.",
-            "Exponent field all ones: mantissa 0 is infinity, every other is `math.nan`. The sign "
-            "stands before infinity and zero, too.",
+            "There are three kinds of codes: exponent field 0, exponent field all ones, and the rest.",
+            "With exponent field 0 there is no leading 1, and the power is the same as with field 1: `1 - "
+            "bias`.",
+            "If the exponent field is all ones, mantissa 0 means infinity and every other mantissa means "
+            "`math.nan`. Infinity and zero have a sign as well.",
         ),
         section="2 · Subnormals, infinity, NaN",
     ),
@@ -238,13 +239,13 @@ EXERCISES: tuple[Exercise, ...] = (
         correct_points=4,
         cases=_formats("FP16", "BF16", "E5M2", "FP32"),
         hints=(
-            "Divide |x| by the spacing of the numbers around it. Then you have to round to a whole number. "
-            "Which one, at exactly half?",
-            "`math.frexp(x)` gives the power of two. Below the smallest normal number the spacing "
-            "stays that of the smallest normal. Python's `round` takes the even one of two.",
-            "With q steps of a spacing of 2^(p − mantissa): the code is `((p + bias - 1) << mantissa) "
-            "+ q`. A carry of q into the exponent is right by itself. What is beyond the largest "
-            "finite code becomes infinity.",
+            "Divide |x| by the spacing of the format's numbers around it, and round to a whole number. Which "
+            "one do you take if the result is exactly in the middle?",
+            "`math.frexp(x)` gives the power of two. Below the smallest normal number the spacing stays the "
+            "same as at the smallest normal number. Python's `round` takes the even one of two.",
+            "Let q be the number of steps, with a spacing of 2^(p − mantissa). Then the code is "
+            "`((p + bias - 1) << mantissa) + q`. If q carries into the exponent, the result is right as it "
+            "is. A code beyond the largest finite one becomes infinity.",
         ),
         section="3 · Rounding to the nearest",
     ),
@@ -255,11 +256,11 @@ EXERCISES: tuple[Exercise, ...] = (
         correct_points=3,
         cases=_cases(*VARIANTS),
         hints=(
-            "Your `decode` knows the rules of IEEE 754. Where do the four variants differ: bias, "
+            "Your `decode` follows the rules of IEEE 754. Where do the four variants differ from them: bias, "
             "infinity, NaN, minus zero?",
-            "E4M3 uses the top exponent for numbers: only mantissa 111 there is NaN, and nothing is "
-            "infinite.",
-            "FNUZ: the bias is one more, 0x80 is the only NaN, and every other code is a number.",
+            "E4M3 uses the top exponent field for numbers. Only mantissa 111 there means NaN, and no code "
+            "means infinity.",
+            "In FNUZ the bias is one more, 0x80 is the only NaN, and every other code is a number.",
         ),
         section="4 · Eight bits, four ways",
     ),
@@ -271,8 +272,9 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=_cases("all codes", "small ones"),
         detective=True,
         hints=(
-            "Draw what the codes mean in the one format over what they mean in the other.",
-            "All finite codes mean a half. Which factor mends that, and which codes does it not mend?",
+            "Plot what the codes mean in one format against what they mean in the other.",
+            "In the new format the finite codes mean half of what they meant. Which factor corrects "
+            "this, and for which codes is it not enough?",
             "Look at 0x80, 0x7F and 0xFF in both formats.",
         ),
         section="Detective · The same bytes",
@@ -284,11 +286,11 @@ EXERCISES: tuple[Exercise, ...] = (
         correct_points=2,
         cases=_cases("numbers", "already short", "carries"),
         hints=(
-            "BF16 keeps the upper 16 bits. If the lower 16 are a quarter of the way up, which quarter of the "
-            "65,536 noises should round up?",
-            "Lower bits and noise are added. When does the sum reach bit 16?",
-            "The carry may run through all of the upper bits; the sign is a bit of its own. One "
-            "addition and one shift do it.",
+            "BF16 keeps the upper 16 bits. If the lower 16 are a quarter of the way up, a quarter of the "
+            "65,536 noises should round up. Which quarter?",
+            "Add the noise to the lower bits. When does the sum reach bit 16?",
+            "The carry may run through all of the upper bits, and the sign bit is not affected. One addition "
+            "and one shift are enough.",
         ),
         section="6 · Rounding by chance",
     ),
@@ -306,8 +308,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "steps",
                 naive=lambda sizes: int(sizes["n"]) - 1,
                 unit="steps",
-                why="each step at best halves what is left",
-                advice="Additions of different slots can be done in the same step. Which could be?",
+                why="each step halves how many are left, at best",
+                advice="Additions of different slots can run in the same step. Which of yours could?",
                 case=EVERY,
             ),
             Budget(
@@ -325,9 +327,9 @@ EXERCISES: tuple[Exercise, ...] = (
         hints=(
             "First add neighbours: slots 0 and 1, 2 and 3, … Each pair leaves its sum in the first of "
             "the two.",
-            "Then add sums whose slots are 2 apart, then 4, 8, … until slot 0 holds all.",
-            "A loop over the distance (1, 2, 4, …), in it one over the slots in steps of twice the distance. "
-            "Leave out pairs whose second slot is not there.",
+            "Then add sums whose slots are 2 apart, then 4, then 8, until slot 0 holds the sum of all.",
+            "Write a loop over the distance (1, 2, 4, …), and inside it a loop over the slots in steps of "
+            "twice the distance. Leave out pairs whose second slot does not exist.",
         ),
         section="5 · Sums",
     ),
@@ -342,10 +344,10 @@ EXERCISES: tuple[Exercise, ...] = (
         hints=(
             "The scale is a power of two: 2^(⌊log2 of the largest magnitude⌋ − 2). Its code is that "
             "power + 127.",
-            "Divide by the scale, then take the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6; above 6 take 6. At "
-            "exactly half take the one with the even code.",
-            "The code of a number is the place of its magnitude in that list, plus 8 if it is negative (also "
-            "where a negative number is rounded to zero). A block of zeros gets scale code 0.",
+            "Divide by the scale, and take the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6. Above 6 take 6. In the "
+            "middle between two take the one with the even code.",
+            "The code of a number is the place of its magnitude in that list, plus 8 if the number is "
+            "negative, even if it is rounded to zero. A block of zeros has scale code 0.",
         ),
         section="7 · Blocks that share a scale",
     ),
@@ -363,8 +365,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "store sectors",
                 naive=lambda sizes: int(sizes["n"]) // 4,
                 why="n × 4 B / 32 B",
-                advice="Lane 0 writes elements 0 and 1, lane 1 elements 2 and 3. How far apart are the words "
-                "of one store?",
+                advice="Lane 0 writes elements 0 and 1, and lane 1 elements 2 and 3. How far apart are the "
+                "words that one store instruction writes?",
                 case=EVERY,
             ),
             Budget(
@@ -374,16 +376,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 "instructions",
                 naive=lambda sizes: 205 * warps(sizes),
                 why="140 a warp",
-                advice="Do both numbers of a byte share what they can, and are all operations on integers of "
-                "one type?",
+                advice="Do both numbers of a byte share as much of the work as they can? Are all operations "
+                "on integers of one type?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "Make the 32 bits of each result as an integer: sign at bit 31, exponent from bit 23 on, one "
-            "mantissa bit at bit 22.",
-            "A code with exponent field f > 0 is 2^(f − 1) · (1 + m/2), so its float32 exponent field is "
-            "`scale + f - 1`. 0.5 is 2^−1, and 0 is all zeros.",
+            "Make the 32 bits of each result as an integer: the sign is bit 31, the exponent begins at bit "
+            "23, and the one mantissa bit is bit 22.",
+            "A code with exponent field f > 0 means 2^(f − 1) · (1 + m/2), so its float32 exponent field is "
+            "`scale + f - 1`. The code of 0.5 means 2^−1, and all bits of 0 are 0.",
             "`out.view(np.uint64)` has one element for two results: `first | second << 32`, in unsigned "
             "64-bit arithmetic.",
         ),
@@ -403,23 +405,23 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Codes that a decoder of FP16 gets wrong if it forgets subnormals",
         "codes",
         2046,
-        "2^10 − 1 mantissas that are not 0, with exponent field 0, and two signs.",
+        "With exponent field 0 there are 2^10 − 1 mantissas that are not 0, and two signs: 2 · 1,023.",
     ),
     _prediction(
         "whole",
         "The first whole number that FP16 does not have",
         "",
         2049,
-        "11 bits with the leading one hold all whole numbers up to 2^11 = 2,048; from there on the "
-        "spacing is 2.",
+        "The mantissa and the leading 1 are 11 bits, which hold all whole numbers up to 2^11 = 2,048. From "
+        "there on the spacing is 2.",
     ),
     _prediction(
         "hundredths",
         "1,000 × 0.01, added one by one in FP16",
         "",
         None,
-        "0.01 itself is off by 0.02 % only. From 8 on the spacing is 2^-7 = 0.0078, and each addition "
-        "is rounded to it.",
+        "0.01 itself is off by only 0.02 %. But from 8 on the spacing is 2^-7 = 0.0078, and each sum is "
+        "rounded to it.",
         0.002,
     ),
     _prediction(
@@ -427,18 +429,18 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Different finite numbers that E4M3 has, zero counted once",
         "numbers",
         253,
-        "256 codes, less two NaN, less minus zero.",
+        "256 codes minus two NaN, minus one because plus and minus zero are the same number.",
     ),
     _prediction(
         "mxfp4_bits",
-        "Bits per number of MXFP4",
+        "Bits per number in MXFP4",
         "bits",
         4.25,
-        "4 and its share of an 8-bit scale: 8/32.",
+        "Each number has 4 bits and a share of the 8-bit scale: 4 + 8/32.",
     ),
     _prediction(
         "stuck",
-        "1 plus 10,000 × 0.001 in BF16, to nearest",
+        "1 plus 10,000 × 0.001 in BF16, each sum rounded to nearest",
         "",
         None,
         "Above 1 BF16's spacing is 2^-7 = 0.0078. 0.001 is less than half of it, so nothing is ever added.",
@@ -448,8 +450,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "How many times smaller the error of MXFP4 becomes by a rotation, with an outlier in each block",
         "×",
         None,
-        "Without it the outlier sets the scale of its block, and its 31 neighbours are lost. With it all "
-        "numbers are off by a little: the outliers make each of the 256 somewhat larger.",
+        "Without the rotation the outlier sets the scale of its block, and its 31 neighbours are lost. With "
+        "it the outliers make each of the 256 numbers somewhat larger, so all are slightly off.",
         0.25,
     ),
 )

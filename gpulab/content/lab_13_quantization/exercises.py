@@ -279,12 +279,12 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=_cases("easy numbers", "numbers", "one sign", "zeros", "one number"),
         rtol=1e-9,
         hints=(
-            "The range starts at the smallest value or at 0, whichever is lower, and ends at the largest or "
-            "at 0.",
+            "The range starts at the smallest value or at 0, whichever is lower. It ends at the largest "
+            "value or at 0, whichever is higher.",
             "2^bits codes have 2^bits − 1 steps between them. The zero point is the code of 0: "
             "`round(-low / scale)`.",
-            "Both roundings together can lead one beyond the last code: keep every code within 0 and "
-            "2^bits − 1. The range of values that are all 0 is empty: the scale is 1 there.",
+            "The two roundings together can lead to one more than the last code, so keep every code within 0 "
+            "and 2^bits − 1. If all values are 0, the range is empty, and the scale is 1.",
         ),
         section="1 · Integers for reals",
     ),
@@ -297,11 +297,11 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-9,
         atol=1e-12,
         hints=(
-            "Put all rows one after the other and cut the line into pieces of `group` numbers. NumPy: "
-            "`reshape(-1, group)`.",
-            "Each piece has its own scale and zero point: `affine` gives both. Restore with "
+            "Put all rows one after the other, and cut the result into pieces of `group` numbers. In NumPy "
+            "this is `reshape(-1, group)`.",
+            "Each piece has its own scale and zero point, and `affine` gives both. Restore with "
             "`scale * (code - zero)`.",
-            "Besides the codes a group keeps 16 + 16 bits, which its `group` numbers share.",
+            "Besides the codes a group has 16 + 16 bits, which its `group` numbers share.",
         ),
         section="2 · Who shares a scale",
     ),
@@ -321,14 +321,14 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="times the least",
                 why="at the worst of four sets of values",
                 advice="Compare the errors of several limits between 0 and the largest magnitude, on these "
-                "values and with the codes −(2^(bits − 1) − 1) … 2^(bits − 1) − 1: how far is yours from the "
+                "values and with the codes −(2^(bits − 1) − 1) … 2^(bits − 1) − 1. How far is yours from the "
                 "best?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "Write the round trip first: scale = limit / (2^(bits − 1) − 1), round, cut, times scale. Then "
-            "the mean square error of one limit.",
+            "Write the round trip first: scale = limit / (2^(bits − 1) − 1), divide, round, cut, multiply by "
+            "the scale. Then compute the mean square error of one limit.",
             "Try many limits between 0 and the largest magnitude, and keep the best.",
             "A hundred limits, evenly spaced up to the largest magnitude, are enough.",
         ),
@@ -343,11 +343,11 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-9,
         atol=1e-12,
         hints=(
-            "The first list is the round trip of section 1, with the scale and the zero point given.",
-            "Rounding counts as if it were not there. Cutting does not: what was cut does not "
-            "change when the value changes a little.",
-            "A gradient passes where `round(value / scale) + zero` lies within 0 and 2^bits − 1, both "
-            "included, and is 0 elsewhere.",
+            "The first list is the round trip of section 1, with the given scale and zero point.",
+            "For the gradient, act as if there were no rounding. But a value that was cut stays the same "
+            "when it changes a little, so its gradient is 0.",
+            "A gradient passes where `round(value / scale) + zero` is from 0 to 2^bits − 1, both included. "
+            "Elsewhere it is 0.",
         ),
         section="4 · Training with rounded weights",
     ),
@@ -366,16 +366,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=1,
                 unit="times that without factors",
                 why="three channels of 64 are 50 times as large",
-                advice="What is the largest magnitude of each channel after your factors: of the "
-                "activations, and of the weights?",
+                advice="After your factors are applied, what is the largest magnitude of each channel, in "
+                "the activations and in the weights?",
             ),
         ),
         hints=(
             "A channel is a column of both matrices. Take the largest magnitude of each column of "
             "`activations` and of `weights`.",
-            "If the factor were the activations' largest magnitude, the weights would have all the trouble. "
-            "Share it: exponents of ½.",
-            "(largest of x)^½ / (largest of w)^½. Where one of the two is 0, take 1.",
+            "If the factor were the activations' largest magnitude, all the trouble would move into the "
+            "weights. Exponents of ½ share it.",
+            "Use (largest of x)^½ / (largest of w)^½. Where one of the two is 0, use 1.",
         ),
         section="5 · Outliers",
     ),
@@ -399,19 +399,18 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=1,
                 unit="times that of rounding to nearest",
                 why="at 3.25 bits",
-                advice="Near 1: do the columns behind a rounded one move at all (is U upper triangular)? "
-                "Above 1, worse than to nearest: do they move the right way (the sign)? Else: is each column "
-                "rounded as it is after the moves before it?",
+                advice="If this is near 1: do the columns behind a rounded one move at all (is U upper "
+                "triangular)? If it is above 1, worse than rounding to nearest: do they move in the right "
+                "direction (the sign)? Otherwise: is each column rounded as it is after all moves before?",
             ),
         ),
         hints=(
-            "Go through the columns from the left. Round column j as it is *now*; its error is what it was "
-            "just before minus what it became.",
-            "With U upper triangular and UᵀU the inverse of the matrix: divide the error by U[j, j], and "
-            "subtract it times U[j, j + 1:] from the columns behind. NumPy: "
-            "`np.linalg.cholesky(inverse).T`.",
-            "Before inverting, add 1 % of the mean of the diagonal to the diagonal: channels that are "
-            "always 0 have no inverse otherwise. `np.outer` makes the update of all rows at once.",
+            "Go through the columns from the left. Round column j as it is *now*. Its error is its value "
+            "just before rounding minus its restored value.",
+            "U is upper triangular, and UᵀU is the inverse of the Hessian: `np.linalg.cholesky(inverse).T`. "
+            "Divide the error by U[j, j], and subtract it times U[j, j + 1:] from the columns behind.",
+            "Before you invert, add 1 % of the mean of the diagonal to the diagonal, because with channels "
+            "that are always 0 there is no inverse. `np.outer` gives the update of all rows at once.",
         ),
         section="6 · GPTQ: errors that cancel",
     ),
@@ -430,18 +429,18 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=1,
                 unit="times that without factors",
                 why="two channels of 96 are 24 times as large",
-                advice="Which exponent did you take? Compare the errors of several. Far above 1: a column "
-                "of large activations has to grow before it is rounded.",
+                advice="Which exponent did you use? Compare the errors of several. If this is far above 1: a "
+                "column with large activations must be made larger before it is rounded.",
             ),
         ),
         hints=(
             "Large activations multiply the errors of their weights. Which weights should be rounded more "
             "finely?",
-            "Factors: the mean magnitude of each channel of the activations, to the power α. α = 0 "
-            "changes nothing, α = 1 is too much.",
-            "For each α of 0, 0.05, … 1 restore the weights (multiply, round by row, divide) and compare "
-            "`activations @ (restored − weights).T`. A channel that is always 0 needs a positive "
-            "factor, too.",
+            "The factors are the mean magnitude of each channel of the activations, to the power α. α = 0 "
+            "changes nothing, and α = 1 is too much.",
+            "For each α of 0, 0.05, … 1 restore the weights (multiply, round by row, divide), and compare "
+            "`activations @ (restored − weights).T`. A channel that is always 0 needs a positive factor as "
+            "well.",
         ),
         section="7 · AWQ: a finer grid where it counts",
     ),
@@ -461,16 +460,17 @@ EXERCISES: tuple[Exercise, ...] = (
                 "load sectors",
                 naive=lambda sizes: 176 * int(sizes["rows"]),
                 why="24 a row: 16 of weights, 2 of scales, and x shared by 32 rows",
-                advice="Which of the arrays has most of them, and how often is each of its elements read?",
+                advice="Which array causes most of the sectors, and how often is each of its elements read?",
             ),
         ),
         hints=(
-            "A warp takes one row at a time, four in all. Lane l reads word `32 * chunk + l`. That is "
-            "the whole of the weights' traffic.",
-            "x is the same for all rows: the block copies it to shared memory once, then a barrier. The "
-            "scales of a row are 16 neighbours: lane l reads scale l once, `cuda.shfl_sync` hands it out.",
-            "Place j of lane l in chunk c is column 256c + 32j + l, its group 4c + j // 2, the same for "
-            "all lanes. At the end add up over the lanes with `cuda.shfl_down_sync`.",
+            "A warp takes one row at a time, four in all. Lane l reads word `32 * chunk + l`. That is all "
+            "the traffic of the weights.",
+            "x is the same for all rows. So the block copies it to shared memory once, and a barrier "
+            "follows. A row has at most 32 scales: lane l reads scale l once, and `cuda.shfl_sync` passes "
+            "it to all lanes.",
+            "Code j of lane l in chunk c is column 256c + 32j + l. Its group is 4c + j // 2, which is the "
+            "same for all lanes. At the end add up over the lanes with `cuda.shfl_down_sync`.",
         ),
         section="8 · Four bits in a kernel",
         rtol=1e-4,
@@ -484,9 +484,10 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=_cases("a plain model", "tied weights", "nothing", "a quantised model"),
         detective=True,
         hints=(
-            "List the names that the report counts, and those that the state has.",
-            "An entry has as many bytes as elements times bytes per element. An empty shape is one element.",
-            "Two entries with the same storage are the same memory.",
+            "List the names that the report counts, and the names in the state. Which are missing?",
+            "The bytes of an entry are its elements times the bytes per element. An empty shape is one "
+            "element.",
+            "Two entries with the same storage number are the same memory, so count them once.",
         ),
         section="Detective · The bytes that were not there",
     ),
@@ -502,46 +503,47 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Zero point of values from −1 to 3 in 8 bits",
         "",
         64,
-        "The scale is 4/255; 1 / (4/255) = 63.75, rounded to a whole code.",
+        "The scale is 4/255, and 1 / (4/255) = 63.75, which is rounded to a whole code.",
     ),
     _prediction(
         "bits",
         "Bits per weight of 3-bit codes, 128 to a group",
         "bits",
         3.25,
-        "3 and a share of two 16-bit numbers: 32/128.",
+        "Each weight has 3 bits and a share of two 16-bit numbers: 3 + 32/128.",
     ),
     _prediction(
         "limit",
         "Best limit for normal numbers in 4 bits",
         "standard deviations",
         None,
-        "A lower limit makes all steps finer and cuts a few numbers. With 15 codes finer steps pay "
-        "well below the largest of some thousand numbers, which is above 3.",
+        "A lower limit makes all steps finer, but it cuts a few numbers. With 15 codes the finer steps are "
+        "worth it far below the largest of 1,500 numbers, which is above 3.",
         0.1,
     ),
     _prediction(
         "codes_left",
-        "Most 8-bit codes that a channel can use when another is 50 times as large",
+        "Different 8-bit codes that a channel can use at most when another is 50 times as large",
         "codes",
         7,
-        "127/50 = 2.54, and its code is 3: −3 … 3. Most of its numbers are smaller and have −2 … 2.",
+        "127/50 = 2.54, which is rounded to 3, so the codes are −3 … 3. Most of the channel's numbers are "
+        "smaller and have codes from −2 to 2.",
     ),
     _prediction(
         "gptq_error",
         "Error of GPTQ over that of rounding to nearest, in this layer at 3 bits",
         "",
         None,
-        "A quarter of the directions hold 90 % of the inputs. Errors are pushed into the others, where they "
-        "cost little.",
+        "A quarter of the directions hold 90 % of the inputs. GPTQ pushes errors into the other directions, "
+        "where they cost little.",
         0.3,
     ),
     _prediction(
         "kernel_bytes",
-        "How many times fewer bytes than FP16 the weights of `multiply` are",
+        "How many times fewer bytes than in FP16 the weights of `multiply` take",
         "×",
         32 / 9,
-        "4 bits and a 32-bit scale for 64 weights are 4.5 bits: 16/4.5.",
+        "4 bits and a share of a 32-bit scale for 64 weights are 4.5 bits, and 16/4.5 = 3.56.",
         0.02,
     ),
 )
