@@ -12,7 +12,7 @@ from gpulab.content.lab_26_attention_now.savings import (
 )
 
 CASES: dict[str, tuple[Case, ...]] = {
-    "modern.blocks": (blocks_case(64, 1), blocks_case(320, 2), blocks_case(576, 5)),
+    "modern.blocks": (blocks_case(64, 1), blocks_case(320, 2), blocks_case(448, 3)),
     "modern.select": (cache_case(3, 192, 8, 2), cache_case(1, 320, 16, 3), cache_case(4, 8192, 64, 6)),
     "modern.absorb": (latent_case(4, 8, 12, 4, 9), latent_case(1, 4, 8, 2, 17), latent_case(8, 64, 96, 32, 768)),
     "modern.chunk": (
@@ -20,5 +20,5 @@ CASES: dict[str, tuple[Case, ...]] = {
         tokens_case(33, 4, 16, "forgetful"),
         tokens_case(192, 64, 32),
     ),
-    "modern.mask": (causal_case(128), causal_case(320), causal_case(448)),
+    "modern.mask": (causal_case(128), causal_case(256), causal_case(320)),
 }

@@ -3,7 +3,7 @@
 #   gpulab:
 #     lab: "26"
 #     hours: 3
-#     topics: [C25.16, C25.17]
+#     topics: [C26.1, C26.2]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -407,8 +407,8 @@ __device__ float of_row(float x, bool adds) {     // sum or maximum over the fou
 #   Vᵀ. All boxes are 64 × 64 with the 128-byte swizzle. The host passes `shared_mem=49152`.
 # - `ready` is the mbarrier of the queries. `full` is initialised for one arrival, `empty` for eight.
 # - **Budget:** Q is copied in once, K and V once for each block; one block barrier, behind the initialisation; threads load
-#   nothing, neither from global nor from shared memory; 8 products for 64 queries and 64 keys; one exponential a score and
-#   one for each row of a thread and tile.
+#   nothing, neither from global nor from shared memory; two shuffles for the maximum of a row and tile, and two for its sum
+#   at the end; 8 products for 64 queries and 64 keys; one exponential a score and one for each row of a thread and tile.
 #
 # About 60 and 4 lines, a third of them from `overlapping` of lab 24.
 

@@ -3,7 +3,7 @@
 #   gpulab:
 #     lab: "26"
 #     hours: 3.5
-#     topics: [C25.18, C25.19, C25.20]
+#     topics: [C26.3, C26.4, C26.5]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 26B · Attention that leaves work out
 #
-# **Three and a half hours.** You have done part A and lab 19A (the cache of keys and values). You need no GPU: kernels run
+# **Three and a half hours.** You have done part A and lab 12A. You need no GPU: kernels run
 # on a simulated **H100**, and the rest is PyTorch.
 #
 # A conversation of 128,000 tokens has 8 billion pairs of a query and a key in every head, and its cache has to be read for

@@ -12,6 +12,7 @@
 | modern.roles | host code, 288 threads | FlashAttention-3's division of work | copied bytes | 4·m·d a block | 2·m·d | 7 |
 | | | | barriers | 1 a tile | 1 | |
 | | | | loads by threads | – | 0 | |
+| | | | shuffles | – | 4 a tile and warp | |
 | | | | exponentials | – | n·m + 4·n·m/64 | |
 
 Derivations:
@@ -35,8 +36,9 @@ of values; a pass that finds the maximum first loads 4·n·m more.
 **roles**: a block has 128 queries, 64 for each of two warpgroups, which share each tile of 64 keys and
 values. Q is copied once, 128 · n bytes; K and V once for each block, n / 128 · 256 · m. If each warpgroup had its own
 copies it would be twice that. A tile takes 4 + 4 products of a warpgroup, which each of its 4 warps counts.
-A warp thread has 2 rows of a tile and rescales each once: 128 threads · 2 · (n / 64) · (m / 64) = 4·n·m / 64
-exponentials beside the n·m of the scores.
+A thread has 2 rows of a tile and rescales each once: 128 threads · 2 · (n / 64) · (m / 64) = 4·n·m / 64
+exponentials beside the n·m of the scores. Four lanes share a row, so a maximum takes two shuffles, 4 for both
+rows of a tile, and the sum as many once at the end. Budgets count a shuffle as the shared load that it can replace.
 """
 
 from __future__ import annotations
@@ -174,6 +176,11 @@ def barriers(sizes: Sizes, each: int) -> int:
 def products(sizes: Sizes) -> int:
     """Four of the scores and four of the values for each 64 × 64 pairs, counted by four warps."""
     return 4 * 8 * (count(sizes, "n") // 64) * (count(sizes, "m") // 64)
+
+
+def shuffles(sizes: Sizes) -> int:
+    """Of eight warps: two rows of a lane, two shuffles, for each tile and once at the end."""
+    return blocks(sizes) * 8 * 2 * 2 * (count(sizes, "m") // 64 + 1)
 
 
 def exponentials(sizes: Sizes) -> int:
@@ -345,20 +352,23 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="The producer waits at `empty`, the warpgroups at `full`. No wait needs all nine warps.",
                 case=EVERY,
             ),
-            *(
-                Budget(
-                    metric,
-                    0,
-                    0.5,
-                    label,
-                    why="the copy engine brings tiles, and weights stay in registers",
-                    advice="Which line loads thread by thread?",
-                    case=EVERY,
-                )
-                for metric, label in (
-                    ("shared_load_requests", "loads from shared memory"),
-                    ("global_load_requests", "loads from global memory"),
-                )
+            Budget(
+                "shared_load_requests",
+                shuffles,
+                0.5,
+                "shared loads and shuffles",
+                why="two shuffles for the maximum of a row and tile, two for its sum at the end",
+                advice="Which line brings operands through registers, or adds up a row in every tile?",
+                case=EVERY,
+            ),
+            Budget(
+                "global_load_requests",
+                0,
+                0.5,
+                "loads from global memory",
+                why="the copy engine brings tiles",
+                advice="Which line loads thread by thread?",
+                case=EVERY,
             ),
             Budget(
                 "warpgroup_products",
