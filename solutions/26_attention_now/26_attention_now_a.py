@@ -98,7 +98,7 @@ gpulab.plot.lines(
     {"Taylor, degree 3": list(zip(f, 1e4 * relative_error(taylor, f), strict=True))},
     "f",
     "relative error, in units of 1e-4",
-    "Taylor's polynomial is exact in the middle and loses six units of 1e-4 at an end.",
+    "Taylor's polynomial is exact in the middle and is off by eight units of 1e-4 at the left end.",
 )
 
 # %% [markdown]
@@ -160,8 +160,8 @@ gpulab.plot.bars(
 # **Why.** A degree of 3 suffices because the weights are rounded to 16 bits at once. One degree more costs one
 # multiply-add and gains a factor of 30, which nobody would see.
 #
-# A polynomial takes six floating-point instructions (three of rounding, three multiply-adds), if you leave out the
-# maximum. On 128 lanes that is faster than the special-function units are. So should all exponentials be polynomials?
+# A polynomial takes six floating-point instructions, three to round and three multiply-adds, if you leave out the maximum
+# and the two integer instructions at the end. On 128 lanes that is faster than the special-function units are. So should all exponentials be polynomials?
 # Both kinds of units can work at the same time.
 #
 # **Predict.** What percentage of the exponentials should be polynomials, so that the lanes and the special-function

@@ -48,7 +48,7 @@ import numpy as np
 from gpulab.checks.builders import prediction
 from gpulab.checks.evidence import LaunchTrace, TensorGraph
 from gpulab.checks.operators import COMMON
-from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Fill, Prediction, Scalar, Sizes
+from gpulab.checks.spec import Array, Budget, Case, Exercise, Fill, Prediction, Scalar, Sizes
 
 from .softmax import GPU, LAB, D, count
 
@@ -58,7 +58,7 @@ OPERATORS = COMMON | {"topk", "sort", "argsort", "softmax", "_softmax", "linalg_
 
 
 def blocks_case(n: int, every: int) -> Case:
-    return Case(f"{n} queries, every {every}th block", {"n": n, "every": every})
+    return Case(f"{n} queries, one block in {every}", {"n": n, "every": every})
 
 
 def causal_case(n: int) -> Case:
@@ -228,8 +228,9 @@ def absorb_bytes(sizes: Sizes) -> float:
 
 
 def expand_bytes(sizes: Sizes) -> float:
-    h, d, m = (count(sizes, name) for name in ("h", "d", "m"))
-    return absorb_bytes(sizes) / 1.1 + 4 * 4 * h * m * d
+    """Keys and values of all heads, written and read, beside the weights, the latents and eight passes over scores."""
+    h, d, r, e, m = (count(sizes, name) for name in ("h", "d", "r", "e", "m"))
+    return 4 * (4 * h * m * d + 2 * m * r + m * e + 2 * h * d * r + 8 * h * m)
 
 
 def absorb_flops(sizes: Sizes) -> float:

@@ -20,8 +20,9 @@ Derivations:
 **exp2**: x = i + f with a whole i and f from −½ to ½. Adding 1.5 · 2²³ rounds x to i in the last bits, and taking
 it away again gives i as a float: with the difference 3 operations. A polynomial of degree 3 is 3 fused
 multiply-adds, 6 operations, and a maximum keeps x at −126 or above: 10. The best polynomial of degree 3 has
-a relative error of 7.5e-5; Taylor's has (ln 2 / 2)⁴ / 24 = 6.0e-4, and needs degree 4, 2 operations more, to
-be below 1e-4: (ln 2 / 2)⁵ / 120 = 4.2e-5. A table would be read from global or constant memory.
+a relative error of 7.5e-5. Taylor's has (ln 2 / 2)⁴ / 24 = 6.0e-4 of 1 and √2 times that of 2^(−½), about 8e-4, and needs
+degree 4, 2 operations more, to be below 1e-4: √2 · (ln 2 / 2)⁵ / 120 = 5.9e-5. A table would be read from global or
+constant memory.
 
 **lazy**: scores are in base 2, and come in T = m / 8 tiles of 8 keys. A score takes one exponential, a
 rescale one for each row. In the counted case tile t holds t + u, u from 0 to ½. A warp that rescaled at t

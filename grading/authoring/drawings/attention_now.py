@@ -67,9 +67,9 @@ DRAWINGS = (
                     "warpgroup 0",
                     [
                         (2, 2, "multiply", "write"),
-                        (4, 2, "exponents", "good"),
+                        (4, 2, "exp", "good"),
                         (6, 2, "multiply", "write"),
-                        (8, 2, "exponents", "good"),
+                        (8, 2, "exp", "good"),
                         (10, 2, "multiply", "write"),
                     ],
                 ),
@@ -77,9 +77,9 @@ DRAWINGS = (
                     "warpgroup 1",
                     [
                         (4, 2, "multiply", "write"),
-                        (6, 2, "exponents", "good"),
+                        (6, 2, "exp", "good"),
                         (8, 2, "multiply", "write"),
-                        (10, 2, "exponents", "good"),
+                        (10, 2, "exp", "good"),
                         (12, 2, "multiply", "write"),
                     ],
                 ),

@@ -1,4 +1,4 @@
-# exercise: modern.absorb  fails: bytes, matrix FLOPs  says: naive
+# exercise: modern.absorb  fails: bytes  says: naive
 import torch
 
 
