@@ -14,7 +14,11 @@ from gpulab.content.lab_26_attention_now.savings import (
 CASES: dict[str, tuple[Case, ...]] = {
     "modern.blocks": (blocks_case(64, 1), blocks_case(320, 2), blocks_case(448, 3)),
     "modern.select": (cache_case(3, 192, 8, 2), cache_case(1, 320, 16, 3), cache_case(4, 8192, 64, 6)),
-    "modern.absorb": (latent_case(4, 8, 12, 4, 9), latent_case(1, 4, 8, 2, 17), latent_case(8, 64, 96, 32, 768)),
+    "modern.absorb": (
+        latent_case(4, 8, 12, 4, 9),
+        latent_case(1, 4, 8, 2, 17),
+        latent_case(8, 64, 96, 32, 768),
+    ),
     "modern.chunk": (
         tokens_case(20, 8, 8),
         tokens_case(33, 4, 16, "forgetful"),

@@ -13,12 +13,12 @@
 # %% [markdown]
 # # 26A · A softmax that keeps up with the tensor cores
 #
-# **Three hours.** You have done lab 12 (attention tile by tile) and lab 24A (`wgmma`, warps with roles). You need no GPU:
-# the kernels run on a simulated **H100**.
+# **Three hours.** You have done lab 12 (attention tile by tile) and lab 24A (`wgmma`, warps with roles). You need no
+# GPU: the kernels run on a simulated **H100**.
 #
 # Each generation of tensor cores makes products about twice as fast. The units that compute exponentials have not
-# changed since the A100. On a B200 the exponentials of attention therefore take as long as its products. FlashAttention-3
-# and FlashAttention-4 are two answers to this, and here you write the parts that they are made of.
+# changed since the A100. On a B200 the exponentials of attention therefore take as long as its products.
+# FlashAttention-3 and FlashAttention-4 are two answers to this, and here you write the parts that they are made of.
 #
 # By the end you can
 #
@@ -40,8 +40,8 @@ gpulab.start("26", gpu="H100")
 # ## 1 · An exponential without its unit
 #
 # An SM has 16 **special-function units**. They compute 2ˣ, logarithms, sines and reciprocals, each SM 16 of them in a
-# clock. Attention needs one exponential for each score. With heads of 128 numbers, a score and its use are 2 · 128 = 256
-# multiply-adds.
+# clock. Attention needs one exponential for each score. With heads of 128 numbers, a score and its use are 2 · 128 =
+# 256 multiply-adds.
 #
 # **Predict.** How long does the exponential of a score take on a B200, in percent of the time of its 256 multiply-adds
 # in float16? An SM of a B200 makes 4,096 of these in a clock.
@@ -105,11 +105,11 @@ gpulab.plot.lines(
 # **Do.** Write the kernel `powers(x, out, n)`: out[i] = 2^x[i].
 #
 # - x and out are n numbers in float32; x is between −150 and 0. One thread for each number, blocks of 128 threads.
-# - The relative error is at most 10⁻⁴. Below −126 any result up to 2.4 · 10⁻³⁸ will do.
+# - The relative error is at most 2 · 10⁻⁴. Below −126 any result up to 2.4 · 10⁻³⁸ will do.
 # - Useful: `__float_as_int(x)` and `__int_as_float(b)` read the same bits as the other type; `fmaf(a, b, c)` is
 #   a · b + c; `fmaxf`.
-# - **Budget:** no special function; 10 floating-point operations for each number, where `fmaf` is two and `fmaxf` one; x
-#   is loaded once, and there is no table.
+# - **Budget:** no special function; 10 floating-point operations for each number, where `fmaf` is two and `fmaxf` one;
+#   x is loaded once, and there is no table.
 #
 # About 8 lines. Find your coefficients in the first cell.
 
@@ -160,9 +160,9 @@ gpulab.plot.bars(
 # **Why.** A degree of 3 suffices because the weights are rounded to 16 bits at once. One degree more costs one
 # multiply-add and gains a factor of 30, which nobody would see.
 #
-# A polynomial takes six floating-point instructions, three to round and three multiply-adds, if you leave out the maximum
-# and the two integer instructions at the end. On 128 lanes that is faster than the special-function units are. So should all exponentials be polynomials?
-# Both kinds of units can work at the same time.
+# A polynomial takes six floating-point instructions, three to round and three multiply-adds, if you leave out the
+# maximum and the two integer instructions at the end. On 128 lanes that is faster than the special-function units are.
+# So should all exponentials be polynomials? Both kinds of units can work at the same time.
 #
 # **Predict.** What percentage of the exponentials should be polynomials, so that the lanes and the special-function
 # units finish together? A polynomial takes 6/128 of a clock, an exponential 1/16.
@@ -200,7 +200,8 @@ gpulab.predict("modern.weights", ...)
 #
 # **Do.** Write the kernel `lazy(scores, v, out, lse, n, m)`, which applies softmax to scores that are there already.
 #
-# - `scores` is (m, n) in float32: row j has the scores of key j, in base 2 (already multiplied by log₂ e). `v` is (m, 16).
+# - `scores` is (m, n) in float32: row j has the scores of key j, in base 2 (already multiplied by log₂ e). `v` is (m,
+#   16).
 # - `out` is (n, 16): the weighted mean of the values. `lse` is (n): log₂ Σ 2^score.
 # - A block is one warp, and each of its 32 threads has one query. n is a multiple of 32, m a multiple of 8. A tile
 #   is 8 keys.
@@ -293,25 +294,26 @@ gpulab.plot.lines(
 # again. While it took exponentials, the tensor cores were idle.
 #
 # FlashAttention-3 gives these jobs to different warps. One **producer** warp does nothing but send copies. Two
-# **consumer** warpgroups have 64 queries each, and both use the same tiles of keys and values. While one of them is busy with
-# its softmax, the products of the other keep the tensor cores busy.
+# **consumer** warpgroups have 64 queries each, and both use the same tiles of keys and values. While one of them is
+# busy with its softmax, the products of the other keep the tensor cores busy.
 #
 # ![One warp copies tiles of K and V. Two warpgroups use each tile: while one takes exponentials, the other multiplies.](drawings/three_roles.svg)
-#
-# Three details make this work on Hopper.
-#
-# - Both products are `wgmma`. The scores come out in registers. Two neighbouring columns of a row lie in one thread, as in
-#   `mma.sync`, so that scores, rounded to float16, are at once the left operand of the second product. `wgmma` can
-#   take its left operand from registers.
-# - The right operand of the second product is V. Its rows must run along the keys, so the kernel gets **vt**, the
-#   transpose of V. (`wgmma` can also read float16 transposed; with FP8 it cannot, and kernels do as you do here.)
-# - A slot is free when both warpgroups have finished their second product with it: eight warps arrive at `empty`.
 #
 # **Predict.** How many registers of each thread hold the scores of a tile of 64 keys and the unfinished output, of 64
 # numbers for each query, together?
 
 # %%
 gpulab.predict("modern.registers", ...)
+
+# %% [markdown]
+# Three details make this work on Hopper.
+#
+# - Both products are `wgmma`. The scores come out in registers. Two neighbouring columns of a row lie in one thread, as
+#   in `mma.sync`, so that scores, rounded to float16, are at once the left operand of the second product. `wgmma` can
+#   take its left operand from registers.
+# - The right operand of the second product is V. Its rows must run along the keys, so the kernel gets **vt**, the
+#   transpose of V. (`wgmma` can also read float16 transposed; with FP8 it cannot, and kernels do as you do here.)
+# - A slot is free when both warpgroups have finished their second product with it: eight warps arrive at `empty`.
 
 # %%
 HEAD = r"""
@@ -397,18 +399,34 @@ __device__ float of_row(float x, bool adds) {     // sum or maximum over the fou
 # score[4j + 2r + 1], for j = 0 to 7. As a left operand, these two are `weights[2j + r]`, and the i-th product of 16
 # keys takes the four registers from `weights + 4 * i` on.
 #
+# **See.** The picture has 16 of the 64 rows, those of warp 0, and 16 of the 64 columns.
+
+# %% jupyter={"source_hidden": true}
+row, column = np.mgrid[:16, :16]
+lane = 4 * (row % 8) + column % 8 // 2
+gpulab.plot.fragments(
+    {
+        "scores: query × key": (lane, row // 8 + 2 * (column // 8)),
+        "weights, left operand: query × key": (lane, row // 8 + 2 * (column // 8)),
+    },
+    "A number is a lane. A colour is a pair of scores and, in the right picture, one register of weights: blue weights[0], "
+    "amber [1], green [2], rose [3]. Each lane already holds what it must hand on.",
+)
+
+# %% [markdown]
 # **Do.** Write `attend(q, k, vt, out)`. Two cells: the kernel, then the host function.
 #
 # - `q` is (n, 64), already scaled such that scores are in base 2; `k` is (m, 64), `vt` is (64, m); all float16.
 #   `out` is (n, 64) in float32. n is a multiple of 128, m of 64. Scores reach hundreds.
 # - A block has 288 threads and 128 queries. Warps 0 to 3 are warpgroup 0 with queries 0 to 63, warps 4 to 7 are
 #   warpgroup 1 with queries 64 to 127, and warp 8 is the producer.
-# - `tiles` is dynamic shared memory: 8,192 halves of queries, then two slots of 8,192 halves, 64 × 64 of K and 64 × 64 of
-#   Vᵀ. All boxes are 64 × 64 with the 128-byte swizzle. The host passes `shared_mem=49152`.
+# - `tiles` is dynamic shared memory: 8,192 halves of queries, then two slots of 8,192 halves, 64 × 64 of K and 64 × 64
+#   of Vᵀ. All boxes are 64 × 64 with the 128-byte swizzle. The host passes `shared_mem=49152`.
 # - `ready` is the mbarrier of the queries. `full` is initialised for one arrival, `empty` for eight.
-# - **Budget:** Q is copied in once, K and V once for each block; one block barrier, behind the initialisation; threads load
-#   nothing, neither from global nor from shared memory; two shuffles for the maximum of a row and tile, and two for its sum
-#   at the end; 8 products for 64 queries and 64 keys; one exponential a score and one for each row of a thread and tile.
+# - **Budget:** Q is copied in once, K and V once for each block; one block barrier, behind the initialisation; threads
+#   load nothing, neither from global nor from shared memory; two shuffles for the maximum of a row and tile, and two
+#   for its sum at the end; 8 products for 64 queries and 64 keys; one exponential a score and one for each row of a
+#   thread and tile.
 #
 # About 60 and 4 lines, a third of them from `overlapping` of lab 24.
 
@@ -633,8 +651,8 @@ gpulab.recap("26")
 # - *FlashAttention-4 uses a cheaper softmax.* It uses the same softmax. The weights have the accuracy that 16 bits can
 #   hold, and the rescaling that is left out would have been divided out again.
 # - *Softmax must subtract the maximum.* It must subtract something that keeps the weights in range.
-# - *Special-function units compute eˣ.* They compute 2ˣ; a compiler puts a multiplication by log₂ e before it. Kernels fold it into
-#   the scale of the queries.
+# - *Special-function units compute eˣ.* They compute 2ˣ; a compiler puts a multiplication by log₂ e before it. Kernels
+#   fold it into the scale of the queries.
 # - *Polynomials replace the special-function units.* They relieve them. Both work at the same time.
 #
 # ### References

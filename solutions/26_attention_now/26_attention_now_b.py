@@ -16,9 +16,10 @@
 # **Three and a half hours.** You have done part A and lab 12A. You need no GPU: kernels run
 # on a simulated **H100**, and the rest is PyTorch.
 #
-# A conversation of 128,000 tokens has 8 billion pairs of a query and a key in every head, and its cache has to be read for
-# each new token. Faster kernels do not change that. The models of today therefore change attention: they skip blocks, choose a
-# few keys, store a cache that is fifty times smaller, or replace the cache by a state of constant size.
+# A conversation of 128,000 tokens has 8 billion pairs of a query and a key in every head, and its cache has to be read
+# for each new token. Faster kernels do not change that. The models of today therefore change attention: they skip
+# blocks, choose a few keys, store a cache that is fifty times smaller, or replace the cache by a state of constant
+# size.
 #
 # By the end you can
 #
@@ -77,22 +78,19 @@ masks = {
     "documents of 320": (column <= row) & (column // 320 == row // 320),
 }
 gpulab.plot.heat_maps(
-    {
-        name: mask.reshape(16, 64, 16, 64).mean(axis=(1, 3))
-        for name, mask in masks.items()
-    },
+    {name: mask.reshape(16, 64, 16, 64).mean(axis=(1, 3)) for name, mask in masks.items()},
     "block of queries",
     "block of keys",
     "The share of pairs in each block that are seen: 0 is skipped, 1 needs no mask, all others are masked pair by pair.",
 )
 
 # %% [markdown]
-# Most visited blocks are seen whole, and then the mask of single pairs need not be computed at all. FlexAttention
-# keeps two lists for that reason, one of whole and one of partial blocks. In this exercise one list is enough, because the only
-# partial blocks are those on the diagonal.
+# Most visited blocks are seen whole, and then the mask of single pairs need not be computed at all. FlexAttention keeps
+# two lists for that reason, one of whole and one of partial blocks. In this exercise one list is enough, because the
+# only partial blocks are those on the diagonal.
 #
-# **Do.** Write `blocks(q, k, v, counts, lists, out)`, which launches your kernel `blocks_kernel` with a program for each 64
-# queries.
+# **Do.** Write `blocks(q, k, v, counts, lists, out)`, which launches your kernel `blocks_kernel` with a program for
+# each 64 queries.
 #
 # - `q`, `k` and `v` are (n, 64) in float16, and n is a multiple of 64. q is scaled such that scores are in base 2.
 # - `counts[r]` is the number of blocks that the queries 64·r to 64·r + 63 visit, and `lists[r]` begins with their
@@ -143,8 +141,8 @@ def blocks(q, k, v, counts, lists, out):
 gpulab.check("modern.blocks", blocks)
 
 # %% [markdown]
-# **See.** What your kernel loads for lists of different lengths: 512 queries that visit their own block and the last 1, 2, 4
-# or all of the blocks before it.
+# **See.** What your kernel loads for lists of different lengths: 512 queries that visit their own block and the last 1,
+# 2, 4 or all of the blocks before it.
 
 # %%
 gpulab.need(blocks)
@@ -157,12 +155,14 @@ for before in (1, 2, 4, 8):
     counts, lists = block_mask((column <= row) & (column // 64 >= row // 64 - before))
     report = gpulab.profile(blocks, q, k, v, *map(cuda.to_device, (counts, lists)), out)
     loaded[f"{before} before, {counts.sum()} blocks"] = report["global_load_bytes"] / 1024
-gpulab.plot.bars(loaded, "KB loaded", caption="What is loaded grows with the number of blocks, and with nothing else.")
+gpulab.plot.bars(
+    loaded, "KB loaded", caption="What is loaded grows with the number of blocks, and with nothing else."
+)
 
 # %% [markdown]
-# **Why.** The kernel knows nothing of masks, so that a new mask costs no new kernel. What can go wrong is the size of the
-# blocks: a mask that sees one key in each block of 64 visits all of them. A block mask saves only what is empty in whole
-# blocks.
+# **Why.** The kernel knows nothing of masks, so that a new mask costs no new kernel. What can go wrong is the size of
+# the blocks: a mask that sees one key in each block of 64 visits all of them. A block mask saves only what is empty in
+# whole blocks.
 #
 # ## 5 · Choose blocks, then read them
 #
@@ -172,8 +172,8 @@ gpulab.plot.bars(loaded, "KB loaded", caption="What is loaded grows with the num
 #
 # ![Four steps: q is compared with the means, softmax and the sum over heads give one number for each block, the best blocks are chosen, and attention reads only these.](drawings/choose.svg)
 #
-# All heads that share a cache of keys and values choose together. If each chose for itself, their choices together would
-# cover nearly all of the cache, and it is the cache that costs.
+# All heads that share a cache of keys and values choose together. If each chose for itself, their choices together
+# would cover nearly all of the cache, and it is the cache that costs.
 #
 # **Predict.** The cache has 65,536 keys and as many values. What percentage of them does a step read, with the means of
 # blocks of 64 (means of keys only) and 16 blocks chosen?
@@ -184,9 +184,10 @@ gpulab.predict("modern.chosen", ...)
 # %% [markdown]
 # **Do.** Write `select(q, k, v, means, keep)` in PyTorch.
 #
-# - `q` is (h, d): the queries of h heads for one new token, already scaled. `k` and `v` are (m, d), shared by all heads; m is a
-#   multiple of 64. `means` is (m / 64, d). All in float32, and scores are exponents of e.
-# - What a block is worth: the softmax of q · meansᵀ over the blocks, summed over heads. The `keep` best blocks are read.
+# - `q` is (h, d): the queries of h heads for one new token, already scaled. `k` and `v` are (m, d), shared by all
+#   heads; m is a multiple of 64. `means` is (m / 64, d). All in float32, and scores are exponents of e.
+# - What a block is worth: the softmax of q · meansᵀ over the blocks, summed over heads. The `keep` best blocks are
+#   read.
 # - Output: (h, d), ordinary attention over the keys of these blocks.
 # - **Budget:** the bytes of the chosen blocks, copied and read, and those of the means. No operation may read all keys.
 #
@@ -222,7 +223,9 @@ for m in (1024, 2048, 4096, 8192, 16384):
     one, cached_k, cached_v = torch.randn(8, 64) / 8, torch.randn(m, 64), torch.randn(m, 64)
     means = cached_k.view(-1, 64, 64).mean(1)
     bytes_of["all keys"].append((m, gpulab.profile(whole, one, cached_k, cached_v).bytes / 1e6))
-    bytes_of["eight blocks"].append((m, gpulab.profile(select, one, cached_k, cached_v, means, 8).bytes / 1e6))
+    bytes_of["eight blocks"].append(
+        (m, gpulab.profile(select, one, cached_k, cached_v, means, 8).bytes / 1e6)
+    )
 gpulab.plot.lines(
     bytes_of,
     "keys in the cache",
@@ -233,50 +236,53 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** PyTorch copies the chosen blocks before it reads them, which triples their bytes. A kernel walks through the list
-# instead, like your `blocks`. The means still grow with the cache, but 128 times more slowly than keys and values do.
+# **Why.** PyTorch copies the chosen blocks before it reads them, which triples their bytes. A kernel walks through the
+# list instead, like your `blocks`. The means still grow with the cache, but 128 times more slowly than keys and values
+# do.
 #
-# The choice is made for whole blocks because memory is read that way. Single keys of 128 bytes from all over the cache would
-# be far more requests for the same bytes. The model has to be trained with the choice, or it will miss what it
+# The choice is made for whole blocks because memory is read that way. Single keys of 128 bytes from all over the cache
+# would be far more requests for the same bytes. The model has to be trained with the choice, or it will miss what it
 # cannot read.
 #
 # ## 6 · A cache that is never expanded
 #
-# DeepSeek-V2 shrinks the cache itself. Each token stores one **latent** vector c of r numbers. The key of head h is
-# K_h · c and its value V_h · c, where the matrices K_h and V_h (d × r) belong to the model. This is **multi-head latent attention**
-# (MLA). One short key, which carries the position (by rotation, which does not go through a matrix), is stored in
-# addition and shared by all heads.
+# DeepSeek-V2 shrinks the cache itself. Each token stores one **latent** vector c of r numbers. Every head has two
+# matrices of its own, K and V (d × r), which belong to the model. Its key is K·c and its value V·c. This is
+# **multi-head latent attention** (MLA). One short key, which carries the position, is stored in addition and shared by
+# all heads.
 #
-# **Predict.** DeepSeek-V3 has 128 heads, with keys and values of 128 numbers each. Its latent has 512 numbers, its shared key
+# **Predict.** DeepSeek-V3 has 128 heads, with keys and values of 128 numbers each. Its latent has 512 numbers, its
+# shared key
 # 64. By which factor is its cache smaller than one of all keys and values?
 
 # %%
 gpulab.predict("modern.latent", ...)
 
 # %% [markdown]
-# That factor would be lost if each step computed the keys and values of all heads from the latents. It need not, because
-# matrix products can be regrouped:
+# That factor would be lost if each step computed the keys and values of all heads from the latents. It need not,
+# because matrix products can be regrouped:
 #
 # > score = q · (K c) = (Kᵀ q) · c
 #
 # > output = Σ weight · (V c) = V · (Σ weight · c)
 #
-# On the right, K is multiplied by one query and V by one sum. The matrices are **absorbed** by the query and the output, and
-# all heads attend to the same m latents.
+# On the right, K is multiplied by one query and V by one sum. The matrices are **absorbed** by the query and the
+# output, and all heads attend to the same m latents.
 #
 # ![Left: every latent is expanded to keys and values of all heads. Right: the query is brought to the space of the latents, attention sums latents, and the sum is brought back.](drawings/absorbed.svg)
 #
-# Here is one head by hand, with d = 1, r = 2, K = (2, 1), q = 3 and c = (1, 4). Expanded, the key is 2 · 1 + 1 · 4 = 6 and the
-# score 18. Absorbed, the query is 3 · (2, 1) = (6, 3) and the score 6 · 1 + 3 · 4 = 18.
+# Here is one head by hand, with d = 1, r = 2, K = (2, 1), q = 3 and c = (1, 4). Expanded, the key is 2 · 1 + 1 · 4 = 6
+# and the score 18. Absorbed, the query is 3 · (2, 1) = (6, 3) and the score 6 · 1 + 3 · 4 = 18.
 #
 # **Do.** Write `absorb(q, q_place, latent, k_place, w_k, w_v)` in PyTorch, a step of decoding.
 #
-# - `q` is (h, d) and `q_place` is (h, e), both already scaled. `latent` is (m, r), `k_place` is (m, e). `w_k` and `w_v` are
-#   (h, d, r). All in float32.
-# - The score of head h and key j is q_h · (w_k,h · latent_j) + q_place_h · k_place_j. Weights are softmax over j (to the base e).
-# - Output: (h, d), for each head Σ weight · (w_v,h · latent_j).
-# - **Budget:** the latents are read twice and each matrix once; no keys or values of single heads; matrix FLOPs of the absorbed
-#   form.
+# - `q` is (h, d) and `q_place` is (h, e), both already scaled. `latent` is (m, r), `k_place` is (m, e). `w_k` and `w_v`
+#   are (h, d, r). All in float32.
+# - The score of head h and key j is `q[h] @ (w_k[h] @ latent[j]) + q_place[h] @ k_place[j]`. Weights are the softmax of
+#   the scores over j, to the base e.
+# - Output: (h, d). For each head it is Σ weight · (`w_v[h] @ latent[j]`).
+# - **Budget:** the latents are read twice and each matrix once; no keys or values of single heads; matrix FLOPs of the
+#   absorbed form.
 #
 # About 4 lines. Useful: `torch.bmm`.
 
@@ -321,9 +327,9 @@ gpulab.plot.bars(
 
 # %% [markdown]
 # **Why.** Absorbed attention costs more FLOPs for each pair: r numbers instead of d for a score, 512 instead of 128 in
-# DeepSeek-V3. Decoding has FLOPs to spare, because it waits for memory (lab 19). For a prompt it is the other way round, so
-# prompts are computed in the expanded form. The heads share one cache, so that 128 queries are multiplied with each latent
-# that is read: that is enough rows for the tensor cores.
+# DeepSeek-V3. Decoding has FLOPs to spare, because it waits for memory (lab 19). For a prompt it is the other way
+# round, so prompts are computed in the expanded form. The heads share one cache, so that 128 queries are multiplied
+# with each latent that is read: that is enough rows for the tensor cores.
 #
 # ## 7 · A state instead of a cache
 #
@@ -336,32 +342,67 @@ gpulab.plot.bars(
 gpulab.predict("modern.state", ...)
 
 # %% [markdown]
-# A sum in which everything stays soon holds too much. The **gated delta rule** (S. Yang et al., 2024) forgets in two ways. The whole state decays by a factor
-# α. And before it writes, it looks up what S already returns for the key, and writes only the difference:
+# A sum in which everything stays soon holds too much. The **gated delta rule** (S. Yang et al., 2024) forgets in two
+# ways. The whole state decays by a factor α. And before it writes, it looks up what S already returns for the key, and
+# writes only the difference:
 #
 # > S ← α·S, then S ← S + β·(v − S·k)·kᵀ, and the output is S·q.
 #
-# The numbers α and β, between 0 and 1, come from the token. For one number each, with S = 2, α = 0.5, k = 1, v = 5 and β = 1: S decays
-# to 1, the difference is 5 − 1 = 4, and S becomes 5, so the key now returns its new value exactly.
+# The numbers α and β, between 0 and 1, come from the token. For one number each, with S = 2, α = 0.5, k = 1, v = 5 and
+# β = 1: S decays to 1, the difference is 5 − 1 = 4, and S becomes 5, so the key now returns its new value exactly.
+#
+# The next cell has the rule as a loop. Its test writes two values under the same key and then reads that key.
+
+
+# %%
+def steps(q, k, v, alpha, beta):
+    """The gated delta rule token by token; the state is (values, keys)."""
+    state, outs = torch.zeros(v.shape[1], k.shape[1]), []
+    for t in range(len(q)):
+        state = alpha[t] * state
+        state = state + torch.outer(beta[t] * (v[t] - state @ k[t]), k[t])
+        outs.append(state @ q[t])
+    return torch.stack(outs)
+
+
+key, ones = torch.tensor([[0.6, 0.8]]).repeat(2, 1), torch.ones(2)
+print("what the key returns:", steps(key, key, torch.tensor([[7.0, 1.0], [5.0, 2.0]]), ones, ones))
+
+# %% [markdown]
+# The second value has replaced the first one. Without the look-up, the key would return their sum, 12 and 3.
 #
 # Token by token this reads and writes d × d numbers for each token, and has no product of two matrices. So tokens are
-# processed in **chunks** of C. What happens inside a chunk is computed for all of its tokens at once, and only the state
-# passes from one chunk to the next.
+# processed in **chunks** of C. What happens inside a chunk is computed for all of its tokens at once, and only the
+# state passes from one chunk to the next.
 #
 # ![The state passes from chunk to chunk. Within a chunk, each token reads the state at its start and what earlier tokens of the chunk wrote.](drawings/chunks.svg)
 #
-# Let xᵢ be what token i writes, so that the state gains xᵢ·kᵢᵀ, and let gᵢ be the sum of log α from the start of the chunk
-# to token i. Before token i writes, its key finds two things:
+# Let xᵢ be what token i writes, so that the state gains xᵢ·kᵢᵀ, and let gᵢ be the sum of log α from the start of the
+# chunk to token i. Before token i writes, its key finds two things:
 #
 # - the state S from the start of the chunk, decayed by exp(gᵢ);
 # - what each earlier token j of the chunk wrote, decayed by exp(gᵢ − gⱼ).
 #
-# Hence
+# **See.** These decays in a chunk of 16 tokens, of which the ninth forgets nearly everything.
+
+# %%
+alpha = np.full(16, 0.95)
+alpha[8] = 0.05
+g = np.cumsum(np.log(alpha))
+gpulab.plot.heat_maps(
+    {"decay": np.tril(np.exp(np.minimum(g[:, None] - g, 0)))},
+    "token i, which reads",
+    "token j, which wrote",
+    "What is left of token j when token i reads: little of the tokens before the ninth for all that come after it.",
+)
+
+# %% [markdown]
+# With both, a token writes
 #
 # > xᵢ = βᵢ·(vᵢ − exp(gᵢ)·S·kᵢ − Σ_{j<i} exp(gᵢ − gⱼ)·(kⱼ·kᵢ)·xⱼ)
 #
-# Each xᵢ depends only on earlier ones. These are C linear equations with a triangular matrix, (I + L)·X = B, where X has
-# the rows xᵢ and
+# Each xᵢ depends only on earlier ones. These are C linear equations with a triangular matrix, (I + L)·X = B, where X
+# has the rows xᵢ and
 #
 # > Lᵢⱼ = βᵢ·exp(gᵢ − gⱼ)·(kᵢ·kⱼ) for j < i, and 0 otherwise; row i of B is βᵢ·(vᵢ − exp(gᵢ)·S·kᵢ).
 #
@@ -373,14 +414,14 @@ gpulab.predict("modern.state", ...)
 #
 # **Do.** Write `chunk(q, k, v, alpha, beta, size)` in PyTorch.
 #
-# - `q`, `k` and `v` are (n, d), `alpha` and `beta` are (n), all in float32. Keys have length 1. S starts at 0. `size` is
-#   the number of tokens in a chunk; the last chunk may be shorter.
+# - `q`, `k` and `v` are (n, d), `alpha` and `beta` are (n), all in float32. Keys have length 1. S starts at 0. `size`
+#   is the number of tokens in a chunk; the last chunk may be shorter.
 # - α can be as small as 10⁻⁵, so exp(−gⱼ) on its own may overflow. The difference gᵢ − gⱼ for j ≤ i is never positive.
 # - Output: (n, d).
 # - **Budget:** the state is read and written once for each chunk; matrix FLOPs of chunks of `size`.
 #
-# About 14 lines. Useful: `torch.cumsum`, `tril`, and `torch.linalg.solve_triangular(A, B, upper=False)`, which returns X with
-# A·X = B.
+# About 14 lines. Useful: `torch.cumsum`, `tril`, and `torch.linalg.solve_triangular(A, B, upper=False)`, which returns
+# X with A·X = B.
 
 
 # %% nbgrader={"grade": false, "grade_id": "chunk", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -411,16 +452,6 @@ gpulab.check("modern.chunk", chunk)
 # %%
 gpulab.need(chunk)
 
-
-def steps(q, k, v, alpha, beta):
-    state, outs = torch.zeros(v.shape[1], k.shape[1]), []
-    for t in range(len(q)):
-        state = alpha[t] * state
-        state = state + torch.outer(beta[t] * (v[t] - state @ k[t]), k[t])
-        outs.append(state @ q[t])
-    return torch.stack(outs)
-
-
 tokens = [torch.randn(256, 64) / 8, torch.nn.functional.normalize(torch.randn(256, 64), dim=1)]
 tokens += [torch.randn(256, 64), 1 - torch.rand(256) / 5, torch.rand(256)]
 reports = {"token by token": gpulab.profile(steps, *tokens)}
@@ -435,9 +466,9 @@ gpulab.plot.panels(
 )
 
 # %% [markdown]
-# **Why.** For each token, the state costs 6·d² matrix FLOPs in either form, and pairs within a chunk add 6·d·C. With C = d that doubles
-# the FLOPs. It is worth it: matrix products run on tensor cores, 15 times as fast as float32 lanes on an H100, and the bytes
-# fall by C. Chunks of 64 are common.
+# **Why.** For each token, the state costs 6·d² matrix FLOPs in either form, and pairs within a chunk add 6·d·C. With C
+# = d that doubles the FLOPs. It is worth it: matrix products run on tensor cores, 15 times as fast as float32 lanes on
+# an H100, and the bytes fall by C. Chunks of 64 are common.
 #
 # Models of today mix both kinds. In Qwen3-Next, three of four layers use the gated delta rule, and the fourth is
 # attention with a cache, which finds single tokens that a state of constant size has lost.
@@ -489,11 +520,11 @@ for masked in (False, True):
     print(f"{'causal' if masked else 'all pairs':10}{report['global_load_bytes']:>10,} bytes loaded")
 
 # %% [markdown]
-# **Do.** Find out where the bytes go. Then write `mask(q, k, v, mask, out)`, which launches a kernel of yours that does the same with fewer bytes.
-# The first cell is free: profile, and count by hand.
+# **Do.** Find out where the bytes go. Then write `mask(q, k, v, mask, out)`, which launches a kernel of yours that does
+# the same with fewer bytes. The first cell is free: profile, and count by hand.
 #
-# - `q`, `k` and `v` are (n, 64) in float16, q for scores in base 2; n is a multiple of 64. `mask` is (n, n) in int32, 1 where key j ≤ query i
-#   and 0 elsewhere. It is always this causal mask.
+# - `q`, `k` and `v` are (n, 64) in float16, q for scores in base 2; n is a multiple of 64. `mask` is (n, n) in int32, 1
+#   where key j ≤ query i and 0 elsewhere. It is always this causal mask.
 # - `out` is (n, 64) in float32.
 # - **Budget:** q once, and K and V up to the diagonal.
 
@@ -541,26 +572,26 @@ gpulab.check("modern.mask", mask)
 # ### Your answer
 #
 # In three to five sentences: where do the bytes go that skipping should have saved, why are they just as many, and what
-# does your kernel do instead? Cite the bytes that a block of 64 × 64 pairs loads of K and V and of the mask, and one count of
-# your own. A person reads this: 1 point for the cause, 1 point for the numbers.
+# does your kernel do instead? Cite the bytes that a block of 64 × 64 pairs loads of K and V and of the mask, and one
+# count of your own. A person reads this: 1 point for the cause, 1 point for the numbers.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "mask-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The kernel skips the blocks beyond the diagonal, but in each block that it visits it loads the mask. A block
-# of K and V is 2 · 64 · 64 · 2 = 16,384 bytes, and its mask, 64 · 64 numbers of int32, is 16,384 bytes as well. So it visits
-# half of the blocks for twice the bytes each. Mine compares row and column numbers, which are in registers. At 512 queries it loads
-# 655,360 bytes, where all pairs load 1,114,112 and the colleague's 1,245,184.
+# **2 points:** The kernel skips the blocks beyond the diagonal, but in each block that it visits it loads the mask. A
+# block of K and V is 2 · 64 · 64 · 2 = 16,384 bytes, and its mask, 64 · 64 numbers of int32, is 16,384 bytes as well.
+# So it visits half of the blocks for twice the bytes each. Mine compares row and column numbers, which are in
+# registers. At 512 queries it loads 655,360 bytes, where all pairs load 1,114,112 and the colleague's 1,245,184.
 #
-# **1 point** (cause without numbers): The mask is read from memory in every block and is as large as K and V, so skipping saves
-# nothing.
+# **1 point** (cause without numbers): The mask is read from memory in every block and is as large as K and V, so
+# skipping saves nothing.
 #
 # **0 points:** The blocks beyond the diagonal are not skipped. Or: the comparison takes too long.
 
 # %% [markdown]
 # ## Beyond · Chunks in a kernel
 #
-# Open-ended and ungraded. PyTorch writes every intermediate of `chunk` to memory. A kernel keeps the state and a chunk on the chip. Write one in
-# Triton, for d = 64 and chunks of 16, without the triangular solve first (linear attention with decay: β = 1, and x = v). The figure
-# of merit is **bytes for each token**.
+# Open-ended and ungraded. PyTorch writes every intermediate of `chunk` to memory. A kernel keeps the state and a chunk
+# on the chip. Write one in Triton, for d = 64 and chunks of 16, without the triangular solve first (linear attention
+# with decay: β = 1, and x = v). The figure of merit is **bytes for each token**.
 #
 # | form | bytes for each token |
 # |---|---|
@@ -596,8 +627,8 @@ for name in ("token by token", "chunks of 16"):
 #
 # <details><summary>4. What do chunks save, and what do they cost?</summary>
 #
-# The state is read and written once for C tokens, and products become matrix products. The pairs within a chunk cost 6·d·C FLOPs for
-# each token.
+# The state is read and written once for C tokens, and products become matrix products. The pairs within a chunk cost
+# 6·d·C FLOPs for each token.
 # </details>
 #
 # <details><summary>5. How many bytes may a mask have before it costs what it saves?</summary>
@@ -623,10 +654,10 @@ gpulab.recap("26")
 #
 # - *Sparse attention is faster in proportion to the pairs it leaves out.* Only in proportion to the whole blocks.
 # - *MLA saves computation.* It saves the cache. A pair costs more FLOPs in the absorbed form.
-# - *Linear attention is attention without softmax, and as good.* Its state has a fixed size, so it must forget; the gated
-#   delta rule chooses what.
-# - *Linear attention is fast because it takes fewer FLOPs.* Token by token it takes the fewest, and is slow. Chunks make
-#   it fast.
+# - *Linear attention is attention without softmax, and as good.* Its state has a fixed size, so it must forget; the
+#   gated delta rule chooses what.
+# - *Linear attention is fast because it takes fewer FLOPs.* Token by token it takes the fewest, and is slow. Chunks
+#   make it fast.
 #
 # ### References
 #

@@ -1,1 +1,1 @@
-"""Lab 26: what attention of today adds to FlashAttention: units that share a softmax (A), work left out (B)."""
+"""Lab 26: attention of today: units that share a softmax (part A), work that is left out (part B)."""

@@ -8,30 +8,31 @@
 | | | | matrix FLOPs | 4·h·m·r·d | 4·h·m·r | |
 | modern.chunk | chunk(…) → out | the gated delta rule | bytes | 8·d² a token | 8·d² a chunk | 7 |
 | | | | matrix FLOPs | 6·d·(d + n) a token | 6·d·(d + C) a token | |
-| modern.mask | host code, Triton, mended | a mask that is loaded | loaded bytes | as without a mask | half | 3 |
+| modern.mask | host code, Triton, mended | a loaded mask | loaded bytes | as without a mask | half | 3 |
 
 Derivations (numbers of 4 bytes, in kernels of 2; heads of D = 64 numbers):
 
-**blocks**: a program has 64 queries and visits the blocks of 64 keys on its list: 2 · 64 · D · 2 = 16,384 bytes
-each, and q once. Counts and lists are scalars that each of 128 threads loads: 512 bytes for each block, 3 %, of
-the budget's 10. All blocks would be (n / 64)² · 16,384.
+**blocks**: a program has 64 queries and visits the blocks of 64 keys on its list: 2 · 64 · D · 2 = 16,384
+bytes each, and q once. Counts and lists are scalars that each of 128 threads loads: 512 bytes for each
+block, 3 %, of the budget's 10. All blocks would be (n / 64)² · 16,384.
 
-**select**: h queries share m keys. Means of 64 keys are given: m / 64 · d numbers. `keep` blocks are gathered,
-which reads and writes 2 · keep · 64 · d, and multiplied, which reads them again: 6 · keep · 64 · d. Scores of
-the kept keys are written, read and written by softmax, and read: 4 · h · keep · 64, twice that with margin;
-those of the means are few. All keys and values are 2·m·d, and their scores are written, masked (read and written), softmaxed
-(the same) and read: 6·h·m.
+**select**: h queries share m keys. Means of 64 keys are given: m / 64 · d numbers. `keep` blocks are
+gathered, which reads and writes 2 · keep · 64 · d, and multiplied, which reads them again: 6 · keep · 64 ·
+d. Scores of the kept keys are written, read and written by softmax, and read: 4 · h · keep · 64, twice that
+with margin; those of the means are few. All keys and values are 2·m·d, and their scores are written, masked
+(read and written), softmaxed (the same) and read: 6·h·m.
 
-**absorb**: a cache of m latent vectors of r numbers and m shared keys of e numbers. q · W_kᵀ and W_v · latent
-read each weight once, 2·h·d·r. Latents are read twice, as keys and as values: 2·m·r, and m·e. Eight passes over
-h·m scores: two products written, their sum, softmax, and one read. Keys and values of all heads would be
-written and read, 4·h·m·d. Products: 2·h·m·r for the scores, as many for the values, 2·h·m·e, and 4·h·d·r for the queries and the
-outputs; expanding costs 4·h·m·r·d.
+**absorb**: a cache of m latent vectors of r numbers and m shared keys of e numbers. q · W_kᵀ and W_v ·
+latent read each weight once, 2·h·d·r. Latents are read twice, as keys and as values: 2·m·r, and m·e. Eight
+passes over h·m scores: two products written, their sum, softmax, and one read. Keys and values of all heads
+would be written and read, 4·h·m·d. Products: 2·h·m·r for the scores, as many for the values, 2·h·m·e, and
+4·h·d·r for the queries and the outputs; expanding costs 4·h·m·r·d.
 
-**chunk**: of each token or chunk the state, d × d, is read for k and for q, decayed (2), updated (the product
-written, the sum 3): 8·d². A chunk has C × C and C × d arrays besides, which pass 24 and 27 times. Matrix products of a chunk: S with k and q and the update are 3 ·
-2·C·d², K·Kᵀ, Q·Kᵀ and the last one 3 · 2·C²·d: 6·C·d·(d + C). One chunk for all has C = n. The triangular
-system is not counted among the matrix products; an inverse made of products is, and the budget leaves 15 %.
+**chunk**: of each token or chunk the state, d × d, is read for k and for q, decayed (2), updated (the
+product written, the sum 3): 8·d². A chunk has C × C and C × d arrays besides, which pass 24 and 27 times.
+Matrix products of a chunk: S with k and q and the update are 3 · 2·C·d², K·Kᵀ, Q·Kᵀ and the last one 3 ·
+2·C²·d: 6·C·d·(d + C). One chunk for all has C = n. The triangular system is not counted among the matrix
+products; an inverse made of products is, and the budget leaves 15 %.
 
 **mask**: of a block of 64 × 64 pairs, K and V are 16,384 bytes, and the mask in int32 is 64 · 64 · 4 =
 16,384 bytes as well. Of b² blocks b·(b + 1)/2 are visited, each for twice the bytes: b·(b + 1) · 16,384, a
@@ -83,7 +84,7 @@ def tokens_case(n: int, d: int, size: int, kind: str = "") -> Case:
 
 
 def lists(sizes: Sizes) -> list[list[int]]:
-    """The blocks of keys that each block of queries visits: the first, its own, and every `every`-th before."""
+    """What each block of queries visits: the first block, its own, and every `every`-th before it."""
     every = count(sizes, "every")
     return [sorted({0, row, *range(row, -1, -every)}) for row in range(count(sizes, "n") // BLOCK)]
 
@@ -228,7 +229,7 @@ def absorb_bytes(sizes: Sizes) -> float:
 
 
 def expand_bytes(sizes: Sizes) -> float:
-    """Keys and values of all heads, written and read, beside the weights, the latents and eight passes over scores."""
+    """Keys and values of all heads, written and read; weights, latents, eight passes over scores."""
     h, d, r, e, m = (count(sizes, name) for name in ("h", "d", "r", "e", "m"))
     return 4 * (4 * h * m * d + 2 * m * r + m * e + 2 * h * d * r + 8 * h * m)
 
@@ -275,7 +276,9 @@ def _bytes(
     return Budget(metric, limit, points, label, naive=naive, why=why, advice=advice, unit="B")
 
 
-def _flops(points: float, limit: Callable[[Sizes], float], naive: Callable[[Sizes], float], advice: str) -> Budget:
+def _flops(
+    points: float, limit: Callable[[Sizes], float], naive: Callable[[Sizes], float], advice: str
+) -> Budget:
     return Budget(
         "matrix_flops",
         limit,
@@ -311,9 +314,11 @@ EXERCISES: tuple[Exercise, ...] = (
         hints=(
             "The loop runs `tl.load(counts + program)` times. Turn i takes the block "
             "`tl.load(lists + program * most + i)`, which has the keys from 64 times that number on.",
-            "Only the block with the program's own number is cut by the diagonal. In all others every query sees "
+            "Only the block with the program's own number is cut by the diagonal. In all others "
+            "every query sees "
             "every key.",
-            "The rest is `blocks` of lab 12: larger, old, weights, s, total. Scores are in base 2, so take tl.exp2.",
+            "The rest is `blocks` of lab 12: larger, old, weights, s, total. Scores are in base 2, "
+            "so take tl.exp2.",
         ),
         section="4 · A list of blocks",
     ),
@@ -340,9 +345,11 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Softmax of q · meansᵀ says how much each head wants each block. The sum over heads is one number "
+            "Softmax of q · meansᵀ says how much each head wants each block. The sum over heads is "
+            "one number "
             "for a block.",
-            "`topk(keep).indices` are the blocks. A view of k as (blocks, 64, d), indexed with them, is a copy of "
+            "`topk(keep).indices` are the blocks. A view of k as (blocks, 64, d), indexed with them, "
+            "is a copy of "
             "these blocks alone.",
             "The rest is attention over keep · 64 keys. The order of keys does not matter to it.",
         ),
@@ -372,10 +379,12 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "q · (W_k c) = (W_kᵀ q) · c. The right-hand side needs no key, only a query of r numbers for each head.",
+            "q · (W_k c) = (W_kᵀ q) · c. The right-hand side needs no key, only a query of r numbers "
+            "for each head.",
             "torch.bmm on q as (h, 1, d) and w_k (h, d, r) gives these queries. Their scores are one product "
             "with latentᵀ, for all heads together.",
-            "Σ weight · (W_v c) = W_v (Σ weight · c): first sum latents, weights @ latent, then multiply each "
+            "Σ weight · (W_v c) = W_v (Σ weight · c): first sum latents, weights @ latent, then "
+            "multiply each "
             "head's sum by its own w_v.",
         ),
         section="6 · A cache that is never expanded",
@@ -409,11 +418,14 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Let g be the running sum of log α in the chunk. What token j wrote has decayed by exp(gᵢ − gⱼ) when "
+            "Let g be the running sum of log α in the chunk. What token j wrote has decayed by "
+            "exp(gᵢ − gⱼ) when "
             "token i reads; what the state held at the start, by exp(gᵢ).",
-            "The written vectors x solve (I + L)·X = β·(V − exp(g)·K·S), where L is β·(K·Kᵀ)·decay strictly below "
+            "The written vectors x solve (I + L)·X = β·(V − exp(g)·K·S), where L is β·(K·Kᵀ)·decay "
+            "strictly below "
             "the diagonal: torch.linalg.solve_triangular.",
-            "out = exp(g)·Q·S + ((Q·Kᵀ)·decay on and below the diagonal)·X, and S ← exp(g_last)·S + (K·exp(g_last − "
+            "out = exp(g)·Q·S + ((Q·Kᵀ)·decay on and below the diagonal)·X, and S ← exp(g_last)·S + "
+            "(K·exp(g_last − "
             "g))ᵀ·X, with S as (d of k) × (d of v). Take exp of differences, not quotients of exps.",
         ),
         section="7 · A state instead of a cache",
@@ -453,14 +465,17 @@ _prediction = partial(prediction, "", LAB)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "modern.visited",
-        "4,096 tokens, blocks of 64, causal, and only the 512 keys before a query (its own among them): blocks visited of 4,096",
+        "4,096 tokens, blocks of 64, causal, and only the 512 keys before a query (its own among "
+        "them): blocks visited of 4,096",
         "blocks",
         540,
-        "A row of blocks visits its own and the 8 before it, 9; the first eight rows have 1 to 8: 36 + 56 · 9 = 540.",
+        "A row of blocks visits its own and the 8 before it, 9; the first eight rows have 1 to 8: 36 "
+        "+ 56 · 9 = 540.",
     ),
     _prediction(
         "modern.chosen",
-        "Of 65,536 keys, a step reads the means of blocks of 64, and 16 of the blocks with their values; of all keys and "
+        "Of 65,536 keys, a step reads the means of blocks of 64, and 16 of the blocks with their "
+        "values; of all keys and "
         "values that is",
         "%",
         100 * (1024 + 2 * 16 * 64) / (2 * 65536),
@@ -469,7 +484,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "modern.latent",
-        "DeepSeek-V3: 128 heads with keys and values of 128 numbers, or a latent of 512 and a shared key of 64. The "
+        "DeepSeek-V3: 128 heads with keys and values of 128 numbers, or a latent of 512 and a shared "
+        "key of 64. The "
         "cache is smaller by a factor of",
         "×",
         2 * 128 * 128 / 576,
@@ -478,7 +494,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "modern.state",
-        "The state of a head with keys and values of 128 numbers is as large as its cache of how many tokens?",
+        "The state of a head with keys and values of 128 numbers is as large as its cache of how "
+        "many tokens?",
         "tokens",
         64,
         "128 · 128 numbers against 2 · 128 a token.",

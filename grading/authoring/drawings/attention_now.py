@@ -41,8 +41,16 @@ DRAWINGS = (
                 (
                     "largest score",
                     [
-                        (0, 0.1), (0.15, 0.1), (0.15, 0.25), (0.3, 0.25), (0.3, 0.4), (0.5, 0.4),
-                        (0.5, 0.75), (0.7, 0.75), (0.7, 0.9), (1, 0.9),
+                        (0, 0.1),
+                        (0.15, 0.1),
+                        (0.15, 0.25),
+                        (0.3, 0.25),
+                        (0.3, 0.4),
+                        (0.5, 0.4),
+                        (0.5, 0.75),
+                        (0.7, 0.75),
+                        (0.7, 0.9),
+                        (1, 0.9),
                     ],
                     "read",
                 ),
@@ -61,7 +69,12 @@ DRAWINGS = (
             [
                 (
                     "producer warp",
-                    [(0, 2, "copy 0", "read"), (2, 2, "copy 1", "read"), (6, 2, "copy 2", "read"), (10, 2, "copy 3", "read")],
+                    [
+                        (0, 2, "copy 0", "read"),
+                        (2, 2, "copy 1", "read"),
+                        (6, 2, "copy 2", "read"),
+                        (10, 2, "copy 3", "read"),
+                    ],
                 ),
                 (
                     "warpgroup 0",
@@ -148,7 +161,9 @@ DRAWINGS = (
                 labels=("S", "S", "S"),
             ),
             cells(["gooo", "ggoo", "gggo", "gggg"], size=22, left=["first token", "", "", "last token"]),
-            note("Within a chunk, each row is a token, and it reads what the tokens marked in its row wrote."),
+            note(
+                "Within a chunk, each row is a token, and it reads what the tokens marked in its row wrote."
+            ),
             gap=14,
         ),
     ),
