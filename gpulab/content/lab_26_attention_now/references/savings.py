@@ -1,0 +1,77 @@
+"""Expected results of the exercises of lab 26, part B."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpulab.checks.spec import Sizes
+
+from .softmax import attention
+
+Arrays = Mapping[str, np.ndarray]
+Expected = dict[str, np.ndarray]
+BLOCK = 64
+
+
+def _masked(inputs: Arrays, seen: np.ndarray) -> Expected:
+    q, k, v = (inputs[name].astype(np.float64) for name in "qkv")
+    return {"out": attention(np.where(seen, q @ k.T, -np.inf), v)[0]}
+
+
+def blocks(inputs: Arrays, sizes: Sizes) -> Expected:
+    n = int(sizes["n"])
+    seen = np.zeros((n, n), bool)
+    for row, (there, listed) in enumerate(zip(inputs["counts"], inputs["lists"], strict=True)):
+        for block in listed[: int(there)].astype(int):
+            seen[row * BLOCK : (row + 1) * BLOCK, block * BLOCK : (block + 1) * BLOCK] = True
+    return _masked(inputs, np.tril(seen))
+
+
+def mask(inputs: Arrays, sizes: Sizes) -> Expected:
+    return _masked(inputs, inputs["mask"] != 0)
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def select(inputs: Arrays, sizes: Sizes) -> Expected:
+    q, k, v, means = (inputs[name].astype(np.float64) for name in ("q", "k", "v", "means"))
+    wanted = _softmax(q @ means.T).sum(0)
+    best = np.sort(np.argsort(-wanted)[: int(sizes["keep"])])
+    keys = (best[:, None] * BLOCK + np.arange(BLOCK)).ravel()
+    return {"out": _softmax(q @ k[keys].T) @ v[keys]}
+
+
+def absorb(inputs: Arrays, sizes: Sizes) -> Expected:
+    """As a model is trained: keys and values of every head from the latents."""
+    q, q_place, latent, k_place, w_k, w_v = (
+        inputs[name].astype(np.float64) for name in ("q", "q_place", "latent", "k_place", "w_k", "w_v")
+    )
+    keys, values = (np.einsum("mr,hdr->hmd", latent, w) for w in (w_k, w_v))
+    scores = np.einsum("hd,hmd->hm", q, keys) + q_place @ k_place.T
+    return {"out": np.einsum("hm,hmd->hd", _softmax(scores), values)}
+
+
+def chunk(inputs: Arrays, sizes: Sizes) -> Expected:
+    """Token by token; the state is (values, keys)."""
+    q, k, v, alpha, beta = (inputs[name].astype(np.float64) for name in ("q", "k", "v", "alpha", "beta"))
+    state, out = np.zeros((v.shape[1], k.shape[1])), np.empty_like(v)
+    for t in range(len(q)):
+        state = alpha[t] * state
+        state = state + np.outer(beta[t] * (v[t] - state @ k[t]), k[t])
+        out[t] = state @ q[t]
+    return {"out": out}
+
+
+REFERENCES: dict[str, Callable[..., Any]] = {
+    "modern.blocks": blocks,
+    "modern.select": select,
+    "modern.absorb": absorb,
+    "modern.chunk": chunk,
+    "modern.mask": mask,
+}
