@@ -2,7 +2,7 @@
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
-| polar | polar(g) → nearly orthogonal | Newton–Schulz along the short side | matrix FLOPs | 5·(4·n²·m + 2·n³) | 5·(4·m²·n + 2·m³) | 5 |
+| polar | polar(g) → nearly orthogonal | Newton–Schulz along the short side | matrix FLOPs | 5·(6·n²·m + 2·n³) | 5·(4·m²·n + 2·m³) | 5 |
 | shard | shard(shapes, ranks) → a rank for each matrix | whole matrices, balanced by FLOPs | busiest rank | 1.5 | 1 | 4 |
 | forecast | forecast(train, budget, target) | runs, a fit, an extrapolation | FLOPs | – | the budget | 6 |
 | | | | regret | 0.1 | 0 | |
@@ -21,8 +21,7 @@ alone (Gram Newton–Schulz), which is cheaper still and passes.
 **shard**: Newton–Schulz needs a whole matrix, so a matrix is one rank's. The busiest rank can have no less
 than the mean of all, and no less than the largest matrix. By falling cost, each to the rank with least so
 far (R. Graham, 1969) is at most a third above the optimum, and with many matrices close to it. Numbers of elements mislead:
-64 × 1,024 and 256 × 256 both have 65,536, and cost 5 · 17.3 and 5 · 302 MFLOPs … by 4·m²·n + 2·m³ = 17.3 · 10⁶
-and 100.7 · 10⁶.
+64 × 1,024 and 256 × 256 both have 65,536, and a step costs 17.3 and 100.7 million FLOPs.
 
 **forecast**: the loss of a run with N parameters and D tokens is E + A / N^a + B / D^b, with a relative noise of
 0.1 %. Given a and b, E, A and B are a linear least-squares problem, so a grid over two exponents suffices. A
@@ -71,6 +70,12 @@ def polar_case(m: int, n: int) -> Case:
 
 def _short_first(sizes: Sizes) -> int:
     return polar_flops(*sorted((int(sizes["m"]), int(sizes["n"]))))
+
+
+def _long_first(sizes: Sizes) -> int:
+    """Square matrices of the long side, and X Xᵀ made again for each of the two terms that need it."""
+    short, long = sorted((int(sizes["m"]), int(sizes["n"])))
+    return polar_flops(long, short) + STEPS * 2 * long * long * short
 
 
 # ---------------------------------------------------------------- questions
@@ -139,7 +144,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 _short_first,
                 3,
                 "matrix FLOPs",
-                naive=lambda s: polar_flops(*sorted((int(s["m"]), int(s["n"])), reverse=True)),
+                naive=_long_first,
                 unit="FLOP",
                 why="three products a step, the square ones of the short side",
                 advice="How large is X Xᵀ where X has more rows than columns? And how often do you multiply by "
