@@ -109,7 +109,7 @@ def run(cast, rate=0.02, steps=600):
         back = slope @ second.T * (hidden > 0)
         second -= rate * short.T @ slope
         first -= rate * x.T @ back
-        rows = float((error**2).mean()), float(amax), float(hidden.max()), int((short < 0.9 * hidden).sum())
+        rows = float((error**2).mean()), float(amax), float(hidden.max()), int(((hidden > 1) & (short < 0.9 * hidden)).sum())
         for name, value in zip(log, rows, strict=True):
             log[name].append(value)
     return log
@@ -201,10 +201,10 @@ plot.picture(ax, "With the amax from before the cast, one step is cut off. With 
 # your own experiment. A person reads your answer and gives 1 point for the cause and 1 point for both numbers.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "cast-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** From step 400 on the data has an input 12 times as large. The hidden values reach about 24, whereas
-# the largest amax in the history is about 4. The margin covers a factor of 4, but the tensor grew 6 times, so scaled
-# numbers exceeded 464, and E4M3 has no infinity: they became NaN, and so did all weights. The scale knows the past
-# only. The learning rate does not change the data, and a longer history holds no larger amax.
+# **2 points:** From step 400 on the data has an input 20 times as large. The hidden values reach about 40, whereas
+# the largest amax in the history is about 4.8. The margin covers a factor of 4, but the tensor grew 8 times, so
+# scaled numbers exceeded 464, and E4M3 has no infinity: they became NaN, and so did all weights. The scale knows the
+# past only. The learning rate does not change the data, and a longer history holds no amax as large (5.7 at most).
 #
 # **1 point** (cause without numbers): The scale is from the steps before, and the data becomes larger.
 #
