@@ -163,7 +163,10 @@ class _Product(torch.autograd.Function):
             signs = torch.randint(0, 2, (16,), generator=state.chance) * 2.0 - 1.0
             turn = hadamard() * signs
             x, dy = ((turn @ each.reshape(-1, 16, each.shape[1])).reshape(each.shape) for each in (x, dy))
-        dw = rounded(dy.t(), recipe.gradients, state, "dy back") @ rounded(x.t(), recipe.inputs, state, "x back").t()
+        dw = (
+            rounded(dy.t(), recipe.gradients, state, "dy back")
+            @ rounded(x.t(), recipe.inputs, state, "x back").t()
+        )
         return dx, dw, None, None
 
 
@@ -181,7 +184,9 @@ class ShortLinear(nn.Module):
         return y if self.bias is None else y + self.bias
 
 
-def shorten(model: nn.Module, recipe: str | Recipe, keep: Iterable[str] = ("head",), seed: int = 0) -> nn.Module:
+def shorten(
+    model: nn.Module, recipe: str | Recipe, keep: Iterable[str] = ("head",), seed: int = 0
+) -> nn.Module:
     """Make the linear layers of `model` compute by a recipe; changes it in place and returns it.
 
     `recipe` is one of `RECIPES` or a `Recipe`. Layers whose name ends with a name in `keep` stay as they

@@ -93,10 +93,18 @@ def tiles(artefact: Arrays, given: Arrays, held_out: Arrays, sizes: Sizes) -> di
     codes = _array(artefact, "codes", (m, n), "uint8")
     grid = ceil(m / rows), ceil(n / columns)
     stored = _array(artefact, "scales", grid, "uint8" if powers else "float32")
-    scales = 2.0 ** (stored.astype(np.float64) - 127) if powers else _finite("scales", stored.astype(np.float64))
+    scales = (
+        2.0 ** (stored.astype(np.float64) - 127) if powers else _finite("scales", stored.astype(np.float64))
+    )
     values = _finite("codes", numerics.decode(codes, "E4M3").astype(np.float64))
     back = values * _spread(scales, x.shape, rows, columns)
-    return {"error": off(x, back, rows, columns) / off(x, _best_tiles(x, rows, columns, powers), rows, columns)}
+    best = off(x, _best_tiles(x, rows, columns, powers), rows, columns)
+    first = np.abs(x) == _spread(_largest(x, rows, columns), x.shape, rows, columns)
+    first &= x != 0
+    return {
+        "error": off(x, back, rows, columns) / best,
+        "largest off": 100 * float(np.max(np.abs(back - x)[first] / np.abs(x)[first])),
+    }
 
 
 def stored(tokens: int, width: int, bits: int, rows: int, columns: int, scale: int) -> int:
@@ -149,7 +157,9 @@ def four(artefact: Arrays, given: Arrays, held_out: Arrays, sizes: Sizes) -> dic
 def rotate(inputs: Arrays, sizes: Sizes) -> Arrays:
     turn = inputs["matrix"].astype(np.float64) * inputs["signs"]
     x, dy = (
-        (turn @ inputs[name].astype(np.float64).reshape(-1, 16, inputs[name].shape[1])).reshape(inputs[name].shape)
+        (turn @ inputs[name].astype(np.float64).reshape(-1, 16, inputs[name].shape[1])).reshape(
+            inputs[name].shape
+        )
         for name in ("x", "dy")
     )
     return {"turned_x": x, "turned_dy": dy, "dw": dy.T @ x}

@@ -34,7 +34,9 @@ def shard(answer: Sequence[int], shapes: Sequence[Sequence[int]], ranks: int) ->
     busy = [0.0] * ranks
     for place, rank in enumerate(answer):
         if type(rank) is not int or not 0 <= rank < ranks:
-            raise WrongAnswer(f"matrix {place} goes to rank {rank!r}; ranks are whole numbers from 0 to {ranks - 1}.")
+            raise WrongAnswer(
+                f"matrix {place} goes to rank {rank!r}; ranks are whole numbers from 0 to {ranks - 1}."
+            )
         busy[rank] += cost[place]
     return {"busiest rank": max(busy) / max(sum(cost) / ranks, max(cost))}
 
@@ -63,24 +65,28 @@ def _positive(value: Any, what: str) -> float:
     return float(value)
 
 
-def forecast(
-    ask: Callable[..., Any], law: Law, seed: int, budget: float, target: float
-) -> dict[str, float]:
-    """Runs small models by a law that only this side knows; the noise of a run is 0.1 % of its loss."""
+def forecast(ask: Callable[..., Any], law: Law, seed: int, budget: float, target: float) -> dict[str, float]:
+    """Runs small models by a law that only this side knows; the noise of a run is 0.03 % of its loss."""
     noise, spent = np.random.default_rng(seed), 0.0
 
     def train(parameters: Any, tokens: Any) -> float:
         nonlocal spent
         n, d = _positive(parameters, "the number of parameters"), _positive(tokens, "the number of tokens")
         spent += 6 * n * d
-        return float(loss(law, n, d) * (1 + 0.001 * noise.standard_normal()))
+        return float(loss(law, n, d) * (1 + 0.0003 * noise.standard_normal()))
 
     answer = ask(train, budget, target)
     if not isinstance(answer, list) or len(answer) != 3:
         raise WrongAnswer("the answer is [parameters, tokens, loss].")
-    n, d, said = _positive(answer[0], "parameters"), _positive(answer[1], "tokens"), _positive(answer[2], "loss")
+    n, d, said = (
+        _positive(answer[0], "parameters"),
+        _positive(answer[1], "tokens"),
+        _positive(answer[2], "loss"),
+    )
     if 6 * n * d > 1.001 * target:
-        raise WrongAnswer(f"{n:.3g} parameters and {d:.3g} tokens take {6 * n * d:.3g} FLOPs, more than {target:.3g}.")
+        raise WrongAnswer(
+            f"{n:.3g} parameters and {d:.3g} tokens take {6 * n * d:.3g} FLOPs, more than {target:.3g}."
+        )
     real = float(loss(law, n, d))
     return {"FLOPs": spent / budget, "regret": real - best(law, target)[1], "miss": abs(said - real)}
 
