@@ -406,7 +406,6 @@ ax = plot.axes(6.4, 2.8)
 ax.plot(x, numerics.quantize(x.astype(np.float32), "E2M1"), color="#0064a4", linewidth=1.8)
 ax.plot([0, 6], [0, 6], color="#767676", linewidth=0.8, linestyle=":")
 ax.set(xlabel="number, relative to its block's scale", ylabel="what E2M1 makes of it")
-gpulab.predict("bits.nvfp4_bits", measured=4 + 8 / 16)
 plot.picture(ax, "E2M1 has steps of 0.5 up to 2, of 1 up to 4, and one step of 2 from 4 to 6.")
 
 # %% [markdown]
@@ -499,7 +498,6 @@ shares = np.linspace(0, 0.5, 51)
 ax = plot.axes(6.2, 2.6)
 ax.plot(100 * shares, 1 / (shares + (1 - shares) / 4), color="#0064a4")
 ax.set(xlabel="work that stays in BF16, %", ylabel="speed-up, ×")
-gpulab.predict("bits.bf16_rest", measured=1 / (0.15 + 0.85 / 4))
 plot.picture(ax, "The first 15 % in BF16 take the speed-up from 4 to 2.8: Amdahl's law.")
 
 # %% [markdown]

@@ -88,12 +88,11 @@ plot.picture(
 # %%
 gpulab.predict("scaling.overhead", ...)
 
-# %%
+# %% jupyter={"source_hidden": true}
 tokens = np.geomspace(2**14, 2**24, 50)
 ax = plot.axes(6.2, 2.8)
 ax.plot(tokens, 100 * 5 * 6 * 4096**3 / (6 * 4096**2 * tokens), color="#0064a4")
 ax.set(xscale="log", yscale="log", xlabel="tokens in a step", ylabel="Muon's share, %")
-gpulab.predict("scaling.overhead", measured=100 * 5 * 6 * 4096**3 / (6 * 4096**2 * 2**20))
 plot.picture(
     ax,
     "The overhead is 5 · width / tokens: 2 % at a million tokens, and more than all the rest below 20,480.",
@@ -333,7 +332,6 @@ for (name, (e, fa, a, fb, b)), colour in zip(CHINCHILLA.items(), ("#d55e00", "#0
     )
 ax.axhline(20, color="#767676", linestyle=":", linewidth=0.8)
 ax.set(xscale="log", yscale="log", xlabel="FLOPs of training", ylabel="tokens per parameter at the optimum")
-gpulab.predict("scaling.ratio", measured=20)
 plot.picture(
     ax,
     "Two fits of the same runs: one stays near 20 tokens per parameter, the other climbs past 100 (dotted: 20).",
@@ -360,7 +358,7 @@ plot.picture(
 # %% nbgrader={"grade": false, "grade_id": "split", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def split(law, flops, served):
     ### BEGIN SOLUTION
-    e, of_size, alpha, of_tokens, beta = law
+    _, of_size, alpha, of_tokens, beta = law
     n = np.geomspace(1e5, flops / (2 * served) if served else 1e15, 20_000)[:-1]
     loss = of_size * n**-alpha + of_tokens * ((flops - 2 * n * served) / (6 * n)) ** -beta
     return float(n[loss.argmin()])

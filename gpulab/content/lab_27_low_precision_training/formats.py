@@ -9,7 +9,7 @@
 | stored | stored(…) → bytes | which blocks survive a transpose | answers | – | – | 3 |
 | four | four(x, draws) → codes, scales, scale | NVFP4, rounding by chance | bias | 11 % | 0 | 6 |
 | | | | error | 3 | 1 | |
-| rotate | rotate(x, dy, signs, matrix) | 16-wide transforms along tokens | matrix FLOPs | 2·t²·(a+b) | 32·t·(a+b) | 5 |
+| rotate | rotate(x, dy, signs, matrix) | tiles of 16 tokens | matrix FLOPs | 2·t²·(a+b) | 32·t·(a+b) | 5 |
 | | | | launches | 3·t/16 | 5 | |
 
 Derivations:
@@ -21,8 +21,9 @@ exceeds 448 / scale: the scale can then rise but never fall, and a tensor that h
 **tiles**: E4M3 has 3 mantissa bits; the error of a number near the block's largest is at most 2⁻⁴ of it, and
 the mean over a block of normal numbers is far below. Blocks of the test differ by powers from 2⁻³⁰ to 1.
 With one scale for all, blocks below 2⁻¹⁸ of the largest become zero (E4M3 has 18 powers of two): their
-error is 1. An MX scale that is rounded *down*, as 2^(⌊log2 amax⌋ − 8), leaves up to 511 for E4M3's 448: 12.5 %
-off at the largest, where rounding is off by 1/17 = 5.9 % at most. Rounded up, 2^⌈log2(amax / 448)⌉, nothing is cut off (A. Mishra et al., 2025).
+error is 1. An MX scale that is rounded *down*, as 2^(⌊log2 amax⌋ − 8), leaves up to 511 for E4M3's 448:
+12.5 % off at the largest, where rounding is off by 1/17 = 5.9 % at most. Rounded up, 2^⌈log2(amax / 448)⌉,
+nothing is cut off (A. Mishra et al., 2025).
 
 **stored**: a product reads the blocks of both operands along the axis that it sums over. The activations x
 (tokens × width) are summed over the width in the forward pass and over the tokens in the gradient of the
@@ -31,12 +32,13 @@ weights. Square blocks serve both; flat ones are needed twice, quantised along e
 
 **four**: E2M1 holds 0, 0.5, 1, 1.5, 2, 3, 4, 6. A block's largest number comes to 6, so 0.3 of it is 1.8,
 between 1.5 and 2: to the nearest 2, which is 11 % too much every time. Up with a probability of 0.6 it is
-right on average. The mean of 3,840 draws is off by 0.5 · √0.24 / √3,840 / 1.8 = 0.22 % (one standard deviation).
+right on average. The mean of 3,840 draws is off by 0.5 · √0.24 / √3,840 / 1.8 = 0.22 % (one standard
+deviation).
 Without the tensor's own scale a block's scale of E4M3 must itself hold amax / 6: at 10⁻⁶ it becomes zero.
 
 **rotate**: t tokens in t / 16 tiles, each multiplied by a matrix of 16 × 16: 2 · 16 · t · (a + b) FLOPs. A
-block-diagonal matrix of t × t gives the same at 2 · t² · (a + b). The product of both is 2 · t · a · b more. A
-loop over tiles launches three times per tile. The tiles of both operands lie behind one another in
+block-diagonal matrix of t × t gives the same at 2 · t² · (a + b). The product of both is 2 · t · a · b more.
+A loop over tiles launches three times per tile. The tiles of both operands lie behind one another in
 one tensor (t/16, 16, a + b): one product rotates both.
 """
 
@@ -104,7 +106,7 @@ def stored_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
 
 
 def uneven(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
-    """Normal numbers whose blocks differ by up to 30 powers of two; one block is zero where there are several."""
+    """Normal numbers whose blocks differ by up to 30 powers of two; of several, the last block is zero."""
     r, c = int(sizes["rows"]), int(sizes["columns"])
     grid = ceil(shape[0] / r), ceil(shape[1] / c)
     levels = 2.0 ** numbers.uniform(-30, 0, grid)
@@ -266,8 +268,8 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Pad x with zeros to whole blocks. Then `x.reshape(m // rows, rows, n // columns, columns)` has a "
-            "block on axes 1 and 3.",
+            "Pad x with zeros to whole blocks. Then `x.reshape(m // rows, rows, n // columns, columns)` has "
+            "a block on axes 1 and 3.",
             "The scale is amax / 448 in float32. As a power of two it is 2^⌈log2(amax / 448)⌉, stored as a "
             "byte with 127 added. A block of zeros may have any scale.",
             "`np.frexp(amax / 448)` gives mantissa and exponent; a mantissa of exactly 0.5 is a power of two "
@@ -337,8 +339,8 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "From the top down: scale = amax / (6 · 448) in float32. A block's scale is its amax / 6 / scale, "
-            "encoded in E4M3. Then decode that byte again, because the reader does, too.",
+            "From the top down: scale = amax / (6 · 448) in float32. A block's scale is its amax / 6 / "
+            "scale, encoded in E4M3. Then decode that byte again, because the reader does, too.",
             "With v = |x| / (block scale · scale), at most 6: find the neighbours low ≤ v < high in "
             "GRID. Go up where draw < (v − low) / (high − low).",
             '`np.searchsorted(GRID, v, side="right") - 1` is the place of low, which is also its code; the '
@@ -363,7 +365,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda s: rotate_flops(s, int(s["tokens"])),
                 unit="FLOP",
                 why="each token is mixed with the 15 others of its tile",
-                advice="Which shapes have the matrices that you multiply? A block-diagonal matrix is mostly zeros.",
+                advice="Which shapes have the matrices that you multiply? A block-diagonal one "
+                "is mostly zeros.",
                 case=EVERY,
             ),
             Budget(
@@ -379,11 +382,12 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Tokens are axis 0. `x.view(-1, 16, a)` has the tiles on axis 0 and the tokens of a tile on axis 1.",
-            "The signs belong to the tokens of a tile: `matrix * signs` multiplies column j by sign j, which is "
-            "the same as multiplying token j first.",
-            "`(matrix * signs) @ x.view(-1, 16, a)` mixes all tiles in one product. dw is turned_dy transposed "
-            "times turned_x.",
+            "Tokens are axis 0. `x.view(-1, 16, a)` has the tiles on axis 0 and the tokens of a tile "
+            "on axis 1.",
+            "The signs belong to the tokens of a tile: `matrix * signs` multiplies column j by sign j, which "
+            "is the same as multiplying token j first.",
+            "`(matrix * signs) @ x.view(-1, 16, a)` mixes all tiles in one product. dw is turned_dy "
+            "transposed times turned_x.",
         ),
         section="8 · A rotation that cancels",
     ),
@@ -418,7 +422,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "bf16_rest",
-        "Speed-up of linear layers if four bits are 4 times as fast as BF16 and 15 % of the work stays in BF16",
+        "Speed-up of linear layers if four bits are 4 times as fast as BF16 and 15 % stays in BF16",
         "×",
         1 / (0.15 + 0.85 / 4),
         "Amdahl's law: 1 / (0.15 + 0.85 / 4) = 2.76.",

@@ -2,12 +2,12 @@
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
-| polar | polar(g) → nearly orthogonal | Newton–Schulz along the short side | matrix FLOPs | 5·(6·n²·m + 2·n³) | 5·(4·m²·n + 2·m³) | 5 |
-| shard | shard(shapes, ranks) → a rank for each matrix | whole matrices, balanced by FLOPs | busiest rank | 1.5 | 1 | 4 |
+| polar | polar(g) → a matrix | the short side | matrix FLOPs | 5·(6·n²·m + 2·n³) | 5·(4·m²·n + 2·m³) | 5 |
+| shard | shard(shapes, ranks) → ranks | whole matrices, balanced by FLOPs | busiest rank | 1.5 | 1 | 4 |
 | forecast | forecast(train, budget, target) | runs, a fit, an extrapolation | FLOPs | – | the budget | 6 |
 | | | | regret | 0.05 | 0 | |
 | | | | miss | 0.1 | 0 | |
-| split | split(law, flops, served) → parameters | the optimum with serving in the bill | regret | 0.05 | 0 | 3 |
+| split | split(law, flops, served) → parameters | the optimum with serving | regret | 0.05 | 0 | 3 |
 
 Derivations:
 
@@ -15,21 +15,22 @@ Derivations:
 5 · (4·m²·n + 2·m³). A tall matrix is transposed first: 32 columns and 512 rows cost 5 · (4·512²·32 + 2·512³)
 = 1.5 · 10⁹ FLOPs as they are, and 5 · (4·32²·512 + 2·32³) = 10.8 · 10⁶ transposed: 140 times less. A
 polynomial as a X + b A X + c A (A X) has three products with X instead of one with A and one with X:
-6·m²·n instead of 4·m²·n + 2·m³, which is cheaper never, as m ≤ n. The iteration can also run on m × m matrices
-alone (Gram Newton–Schulz), which is cheaper still and passes.
+6·m²·n instead of 4·m²·n + 2·m³, which is never less, as m ≤ n. The iteration can also run on m × m
+matrices alone (Gram Newton–Schulz), which is cheaper still and passes.
 
 **shard**: Newton–Schulz needs a whole matrix, so a matrix is one rank's. The busiest rank can have no less
 than the mean of all, and no less than the largest matrix. By falling cost, each to the rank with least so
-far (R. Graham, 1969) is at most a third above the optimum, and with many matrices close to it. Numbers of elements mislead:
-64 × 1,024 and 256 × 256 both have 65,536, and a step costs 17.3 and 100.7 million FLOPs.
+far (R. Graham, 1969) is at most a third above the optimum, and with many matrices close to it. Numbers of
+elements mislead: 64 × 1,024 and 256 × 256 both have 65,536, and a step costs 17.3 and 100.7 million FLOPs.
 
-**forecast**: the loss of a run with N parameters and D tokens is E + A / N^a + B / D^b, with a relative noise of
-0.03 %. Given a and b, E, A and B are a linear least-squares problem, so a grid over two exponents suffices. A
-power law without E, drawn as a straight line in logarithms, misses. The rule of 20 tokens per parameter costs
+**forecast**: the loss of a run with N parameters and D tokens is E + A / N^a + B / D^b, with a relative noise
+of 0.03 %. Given a and b, E, A and B are a linear least-squares problem, so a grid over two exponents suffices.
+A power law without E, drawn as a straight line in logarithms, misses. The rule of 20 tokens per parameter costs
 what `regret` counts where a and b differ.
 
 **split**: 6·N·D to train, 2·N for each token served. With S tokens served D = (C − 2·N·S) / (6·N), and the
-loss is a function of N with one minimum. Without S it is N = G · (C/6)^(b/(a+b)) with G = (a·A / (b·B))^(1/(a+b)).
+loss is a function of N with one minimum. Without S it is N = G · (C/6)^(b/(a+b)) with
+G = (a·A / (b·B))^(1/(a+b)).
 """
 
 from __future__ import annotations
@@ -147,16 +148,18 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=_long_first,
                 unit="FLOP",
                 why="three products a step, the square ones of the short side",
-                advice="How large is X Xᵀ where X has more rows than columns? And how often do you multiply by "
-                "X in a step?",
+                advice="How large is X Xᵀ where X has more rows than columns? And how often do you multiply "
+                "by X in a step?",
                 case=EVERY,
             ),
         ),
         hints=(
             "Transpose a tall matrix before the first step and the result behind the last; the polynomial "
             "does not mind.",
-            "In each step first A = X Xᵀ, then P = b · A + c · A A, which is small, and at the end a · X + P X.",
-            "`x = g.t() if g.shape[0] > g.shape[1] else g`, then `x = x / x.norm()`, then five times the step.",
+            "In each step first A = X Xᵀ, then P = b · A + c · A A, which is small, and at the end "
+            "a · X + P X.",
+            "`x = g.t() if g.shape[0] > g.shape[1] else g`, then `x = x / x.norm()`, then the step, "
+            "five times.",
         ),
         section="2 · What an orthogonal update costs",
     ),
@@ -270,7 +273,7 @@ _prediction = partial(prediction, TOPIC, LAB)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "overhead",
-        "FLOPs of Muon's five steps, of those of forward and backward, for a layer of 4,096 × 4,096 and 1 million tokens a step",
+        "FLOPs of Muon's five steps, as a share of forward and backward (width 4,096, a million tokens)",
         "%",
         100 * polar_flops(4096, 4096) / (6 * 4096**2 * 2**20),
         "5 · 6 · 4,096³ against 6 · 4,096² · 2^20: 5 · 4,096 / 2^20 = 2 %.",
@@ -278,7 +281,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "ratio",
-        "Tokens per parameter at the optimum for 10^24 FLOPs if both exponents are equal and it is 20 at 10^21",
+        "Tokens per parameter at the optimum of 10^24 FLOPs: exponents are equal, and it is 20 at 10^21",
         "",
         20,
         "With a = b both grow as the root of the FLOPs, so their ratio stays.",

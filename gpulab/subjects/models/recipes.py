@@ -59,6 +59,7 @@ class Recipe:
 
 
 _TENSOR = Scheme()
+_LATE = Scheme(history=16)
 _FLAT = Scheme(rows=1, columns=128)
 _MX = Scheme(rows=1, columns=32, powers=True)
 _FOUR = Scheme("E2M1", rows=1, columns=16, levels=2)
@@ -66,7 +67,7 @@ _PLAIN4 = Recipe(_FOUR, _FOUR, _FOUR)
 RECIPES: dict[str, Recipe] = {
     "FP32": Recipe(),
     "FP8, current": Recipe(_TENSOR, _TENSOR, Scheme("E5M2")),
-    "FP8, delayed": Recipe(*(Scheme(f, history=16) for f in ("E4M3", "E4M3", "E5M2"))),
+    "FP8, delayed": Recipe(_LATE, _LATE, replace(_LATE, format="E5M2")),
     "FP8, tiles": Recipe(_FLAT, Scheme(rows=128, columns=128), _FLAT),
     "MXFP8": Recipe(_MX, _MX, _MX),
     "NVFP4, plain": _PLAIN4,

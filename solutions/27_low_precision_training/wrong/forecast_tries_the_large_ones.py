@@ -1,4 +1,4 @@
-# exercise: scaling.forecast  fails: FLOPs  says: 6 · parameters
+# exercise: scaling.forecast  fails: FLOPs spent  says: 6 · parameters
 import numpy as np
 
 

@@ -1,4 +1,4 @@
-# exercise: scaling.forecast  fails: error of the forecast  says: floor
+# exercise: scaling.forecast  fails: regret, error of the forecast  says: floor
 import numpy as np
 
 
@@ -8,8 +8,8 @@ def forecast(train, budget, target):
     losses = np.array([train(n, d) for n, d in sizes])
     n, d = np.array(sizes).T
     best = None
-    for a in np.linspace(0.02, 0.3, 57):
-        for b in np.linspace(0.02, 0.3, 57):
+    for a in np.linspace(0.2, 0.6, 81):
+        for b in np.linspace(0.2, 0.6, 81):
             columns = np.stack([np.zeros(len(n)), (n / 1e8) ** -a, (d / 1e9) ** -b], 1) / losses[:, None]
             found = np.linalg.lstsq(columns, np.ones(len(n)), rcond=None)[0]
             error = ((columns @ found - 1) ** 2).sum()

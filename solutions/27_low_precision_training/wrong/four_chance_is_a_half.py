@@ -1,4 +1,4 @@
-# exercise: bits.four  fails: bias  says: draws
+# exercise: bits.four  fails: error, bias  says: draws
 import numpy as np
 
 from gpulab import numerics

@@ -3,7 +3,7 @@ import numpy as np
 
 
 def split(law, flops, served):
-    e, of_size, alpha, of_tokens, beta = law
+    _, of_size, alpha, of_tokens, beta = law
     n = np.geomspace(1e5, flops / (2 * served) if served else 1e15, 20_000)[:-1]
     loss = of_size * n**-beta + of_tokens * ((flops - 2 * n * served) / (6 * n)) ** -alpha
     return float(n[loss.argmin()])

@@ -1,4 +1,4 @@
-# exercise: bits.tiles  fails: error of the largest  says: which way
+# exercise: bits.tiles  fails: error, error of the largest  says: which way
 import numpy as np
 
 from gpulab import numerics

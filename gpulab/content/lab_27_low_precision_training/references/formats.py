@@ -15,7 +15,8 @@ Arrays = dict[str, np.ndarray]
 
 
 def cast(tensors: Sequence[Sequence[float]], length: int, recipe: str) -> list[list[float]]:
-    found, amaxes = [], []
+    found: list[list[float]] = []
+    amaxes: list[float] = []
     for tensor in tensors:
         x = np.array(tensor, np.float32)
         own = float(np.abs(x).max())
@@ -68,7 +69,7 @@ def _spread(blocks: np.ndarray, shape: tuple[int, ...], rows: int, columns: int)
 
 
 def off(x: np.ndarray, back: np.ndarray, rows: int, columns: int) -> float:
-    """Root mean square of the errors, each relative to the largest magnitude of its block; zeros are left out."""
+    """Root mean square of the errors, each relative to its block's largest; without blocks of zeros."""
     largest = _spread(_largest(x, rows, columns), x.shape, rows, columns)
     if np.any(back[largest == 0]):
         raise WrongAnswer("a block of zeros does not come back as zeros.")
