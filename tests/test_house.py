@@ -42,6 +42,7 @@ FACES = {
     "gpulab.subjects.models.emulate": {"torch"},
     "gpulab.subjects.models.outliers": {"torch"},
     "gpulab.subjects.models.pretrained": {"torch"},
+    "gpulab.subjects.models.recipes": {"torch"},
     "gpulab.subjects.serving.model": {"torch"},
     "gpulab.subjects.serving.http": {"fastapi", "pydantic", "uvicorn"},
 }

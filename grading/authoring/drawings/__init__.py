@@ -27,6 +27,7 @@ MODULES = (
     "pipelines",
     "tensor_cores",
     "attention_now",
+    "training",
 )
 
 

@@ -1,0 +1,1 @@
+"""Lab 27: the results that are expected. Absent from the judge's sandbox."""

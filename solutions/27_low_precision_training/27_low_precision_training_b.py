@@ -1,0 +1,446 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "27"
+#     hours: 2
+#     topics: [C27.5, C27.6, C27.7]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 27B · Muon and scaling laws
+#
+# **About two hours.** You have done part A.
+#
+# Fewer bits make a step cheaper. This part is about needing fewer steps, and about knowing before a run how many
+# parameters and how many tokens its compute should buy. **Muon**, an optimizer that makes updates orthogonal, reaches
+# a given loss with about half the training FLOPs of AdamW in the experiments of Moonshot AI (2025). A **scaling
+# law** predicts the loss of a run that nobody has made from runs that cost a hundredth of it.
+#
+# After this lab, you can
+#
+# 1. orthogonalise an update by matrix products alone, and count its FLOPs;
+# 2. distribute matrices over ranks so that none waits long;
+# 3. plan small runs under a budget, fit a law, and forecast a large run;
+# 4. split a budget between parameters and tokens, with serving in the bill;
+# 5. say where such a fit lies.
+
+# %%
+import math
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+import gpulab
+from gpulab import plot
+from gpulab.models import text
+from gpulab.models.config import Config
+from gpulab.models.gpt import GPT
+
+gpulab.start("27")
+torch.set_num_threads(1)
+
+# %% [markdown]
+# ## 1 · Why an update should be orthogonal
+#
+# The gradient of a weight matrix is a sum of a few strong directions and many weak ones. Its singular values often
+# span several powers of ten, so a step of SGD moves the weights along the strong directions and hardly along the
+# others. Muon replaces the singular values of the momentum by numbers near 1: all directions move equally far.
+#
+# An SVD would do that, but it runs badly on tensor cores. Muon applies an odd polynomial instead, five times:
+#
+# X ← a X + b (X Xᵀ) X + c (X Xᵀ)² X, with a = 3.4445, b = −4.7750, c = 2.0315 (K. Jordan, 2024).
+#
+# X Xᵀ shares its singular vectors with X, so the polynomial acts on each singular value s alone: s ← a s + b s³ + c
+# s⁵. This is the **Newton–Schulz iteration**. First X is divided by its norm, so that no singular value exceeds 1.
+
+# %% jupyter={"source_hidden": true}
+s = np.geomspace(1e-4, 1, 400)
+ax, y = plot.axes(6.6, 3.2), s.copy()
+for step in range(1, 6):
+    y = 3.4445 * y - 4.7750 * y**3 + 2.0315 * y**5
+    ax.plot(s, y, color="#0064a4", linewidth=0.6 + 0.35 * step, alpha=0.3 + 0.14 * step)
+    ax.annotate(f"{step}", (s[80 - 10 * step], y[80 - 10 * step]), color="#0064a4", va="bottom", ha="right")
+ax.set(
+    xscale="log",
+    xlabel="singular value before, relative to the norm",
+    ylabel="after 1 to 5 steps",
+    ylim=(0, 1.35),
+)
+plot.picture(
+    ax, "Five steps bring singular values above 0.005 to between 0.7 and 1.2; smaller ones stay small."
+)
+
+# %% [markdown]
+# The result is only roughly orthogonal: singular values end between 0.7 and 1.2. That is enough, and coefficients
+# that converge to 1 exactly would need more steps for the small ones.
+#
+# ## 2 · What an orthogonal update costs
+#
+# **Predict.** A layer has 4,096 × 4,096 weights, and a step has 2²⁰ (about 1 million) tokens. Forward and backward take 6
+# FLOPs per weight and token. What percentage of that do five Newton–Schulz steps take, with three products of
+# 4,096³ each?
+
+# %%
+gpulab.predict("scaling.overhead", ...)
+
+# %% jupyter={"source_hidden": true}
+tokens = np.geomspace(2**14, 2**24, 50)
+ax = plot.axes(6.2, 2.8)
+ax.plot(tokens, 100 * 5 * 6 * 4096**3 / (6 * 4096**2 * tokens), color="#0064a4")
+ax.set(xscale="log", yscale="log", xlabel="tokens in a step", ylabel="Muon's share, %")
+plot.picture(
+    ax,
+    "The overhead is 5 · width / tokens: 2 % at a million tokens, and more than all the rest below 20,480.",
+)
+
+# %% [markdown]
+# **Do.** Write `polar(g)` in PyTorch: five Newton–Schulz steps with the coefficients above.
+#
+# - Input: `g`, float32, of any shape (m, n), wide or tall.
+# - First divide by the Frobenius norm.
+# - Output: a matrix of the shape of `g`.
+# - Counted: FLOPs of matrix products. With m the shorter side and n the longer, at most 5 · (4·m²·n + 2·m³).
+# - Length: about 7 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "polar", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def polar(g):
+    ### BEGIN SOLUTION
+    tall = g.shape[0] > g.shape[1]
+    x = g.T if tall else g
+    x = x / x.norm()
+    for _ in range(5):
+        square = x @ x.T
+        x = 3.4445 * x + (-4.7750 * square + 2.0315 * square @ square) @ x
+    return x.T if tall else x
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "polar-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("scaling.polar", polar)
+
+# %% [markdown]
+# **See.** The next cell trains the small GPT with AdamW and with your Muon. Muon takes the matrices of the blocks;
+# the embedding, biases and norms stay with AdamW, as is usual. An update is multiplied by 0.2 · √(longer side), which
+# gives it about the size of AdamW's (Moonshot AI, 2025).
+
+# %%
+FLOOR, STEPS = math.log(6 * 5 * 8 * 6) / 48, 100
+
+
+def train(muon):
+    """The losses of a short run; nats per character."""
+    torch.manual_seed(0)
+    model = GPT(Config(vocabulary=text.VOCABULARY, context=48, width=48, layers=2, heads=4))
+    matrices = [p for p in model.blocks.parameters() if p.dim() == 2] if muon else []
+    chosen = {id(p) for p in matrices}
+    adam = torch.optim.AdamW([p for p in model.parameters() if id(p) not in chosen], lr=6e-3)
+    momenta = [torch.zeros_like(p) for p in matrices]
+    stories, losses = text.Stories(0), []
+    for step in range(STEPS):
+        rate = 6e-3 * min(1, (step + 1) / 10) * (1 - step / STEPS)
+        adam.param_groups[0]["lr"] = rate
+        windows = torch.from_numpy(stories.windows(12, 49))
+        loss = F.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
+        model.zero_grad()
+        loss.backward()
+        adam.step()
+        with torch.no_grad():
+            for p, momentum in zip(matrices, momenta, strict=True):
+                momentum.mul_(0.95).add_(p.grad)
+                p -= rate * 0.2 * math.sqrt(max(p.shape)) * polar(p.grad + 0.95 * momentum)
+        losses.append(loss.item())
+    return losses
+
+
+ax = plot.axes(6.6, 3.0)
+for name, muon, colour in (("AdamW", False, "#767676"), ("Muon", True, "#0064a4")):
+    losses = np.convolve(train(muon), np.ones(8) / 8, "valid")
+    ax.plot(np.arange(8, STEPS + 1), losses, color=colour)
+    ax.annotate(
+        f"{name}, gap {losses[-1] - FLOOR:.2f}",
+        (STEPS + 1, losses[-1]),
+        color=colour,
+        va="bottom" if not muon else "top",
+        annotation_clip=False,
+    )
+ax.axhline(FLOOR, color="#767676", linestyle=":", linewidth=0.8)
+ax.set(xlabel="step", ylabel="nats per character", xlim=(0, 1.3 * STEPS))
+plot.picture(ax, "Loss of the small GPT with AdamW and with Muon. The dotted line is the floor.")
+
+# %% [markdown]
+# One seed and one learning rate prove little: a fair comparison tunes the rate of each optimizer, and Muon's
+# published gains are those of tuned runs.
+#
+# ## 3 · Who makes which matrix
+#
+# AdamW works on each number alone, so its state can be cut anywhere: ZeRO (lab 16) gives each rank an equal slice.
+# Newton–Schulz needs a *whole* matrix. A common way is to give each rank whole matrices: it gathers their gradients,
+# makes their updates, and sends the updates to all others.
+#
+# ![Three ranks with whole matrices. Balanced by the number of matrices, one rank has both large ones and ends last; balanced by FLOPs, all end together, in half the time.](drawings/who_makes_what.svg)
+#
+# **Do.** Write `shard(shapes, ranks)`, which chooses the rank of each matrix.
+#
+# - Input: `shapes` is a list of `[rows, columns]`. A matrix costs 4·m²·n + 2·m³ for a step, m being its shorter side.
+# - Output: a list of ranks, from 0 to `ranks` − 1, one for each matrix.
+# - Counted: the FLOPs of the busiest rank, at most 1.05 times the least that is possible, which is the mean of all
+#   ranks or the largest matrix, whichever is more.
+# - Length: about 7 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "shard", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def shard(shapes, ranks):
+    ### BEGIN SOLUTION
+    def cost(i):
+        m, n = sorted(shapes[i])
+        return 4 * m * m * n + 2 * m**3
+
+    busy, chosen = [0] * ranks, [0] * len(shapes)
+    for i in sorted(range(len(shapes)), key=cost, reverse=True):
+        chosen[i] = busy.index(min(busy))
+        busy[chosen[i]] += cost(i)
+    return chosen
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "shard-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("scaling.shard", shard)
+
+# %% [markdown]
+# **Why.** Shapes with equally many elements differ in cost: 64 × 1,024 and 256 × 256 both have 65,536, but a step
+# takes 17 and 101 million FLOPs. If no rank can hold a matrix whole, the products themselves are distributed (lab 17).
+#
+# ## 4 · A law of five numbers
+#
+# Chinchilla's authors (J. Hoffmann et al., 2022) trained over 400 models and described their losses by
+#
+# L(N, D) = E + A / Nᵅ + B / Dᵝ.
+#
+# N is the number of parameters, D that of tokens. E is the floor that no model gets below, the entropy of the text.
+# The second term is what a model of that size cannot express, the third what it could not learn from so little
+# text. Training takes about 6 · N · D FLOPs, so on a fixed budget a larger N means a smaller D.
+#
+# The next cell makes nine runs of the small GPT, on a scale that fits a notebook, and counts their FLOPs.
+
+# %%
+RUNS = []
+for width in (8, 16, 32):
+    torch.manual_seed(0)
+    model = GPT(Config(vocabulary=text.VOCABULARY, context=48, width=width, layers=1, heads=2))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    stories, losses = text.Stories(0), []
+    for step in range(160):
+        windows = torch.from_numpy(stories.windows(8, 49))
+        loss = F.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if step + 1 in (40, 80, 160):
+            RUNS.append(
+                (sum(p.numel() for p in model.parameters()), 8 * 48 * (step + 1), np.mean(losses[-8:]))
+            )
+ax = plot.axes(6.2, 3.0)
+for n in sorted({n for n, _, _ in RUNS}):
+    points = [(d, loss) for m, d, loss in RUNS if m == n]
+    ax.plot(*zip(*points, strict=True), marker="o", color="#0064a4")
+    ax.annotate(f" {n:,} parameters", points[-1], color="#0064a4", va="center", annotation_clip=False)
+ax.set(xscale="log", xlabel="tokens", ylabel="nats per character", xlim=(1.2e4, 1.6e5))
+plot.picture(ax, "More parameters and more tokens both lower the loss of the small GPT.")
+
+# %% [markdown]
+# Nine runs on one core are too few and too noisy for five numbers. The next task gives you a laboratory with
+# a larger budget: `train(parameters, tokens)` answers at once, with the loss that a run would have, and a noise of
+# 0.03 % of it, about what the mean of a few seeds leaves.
+#
+# ## 5 · A law from runs of your own
+#
+# **Do.** Write `forecast(train, budget, target)`, which makes small runs, fits a law to them, and forecasts the best
+# run of `target` FLOPs.
+#
+# - `train(parameters, tokens)` returns a loss. Both arguments are positive numbers. A run costs 6 · parameters ·
+#   tokens FLOPs.
+# - Your runs may cost `budget` FLOPs together: 5 · 10¹⁸, which is 1/200 of the target of 10²¹.
+# - The losses follow E + A / Nᵅ + B / Dᵝ, with exponents between 0.2 and 0.6. The law is another in each case.
+# - Output: `[parameters, tokens, loss]`, the split of `target` that you recommend, and the loss you expect there.
+# - Counted: the FLOPs of your runs; the **regret**, by how much the true loss of your split exceeds the least, at most
+#   0.01; and the error of your forecast, at most 0.04 nats.
+# - You may use NumPy. Length: about 20 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "forecast", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def forecast(train, budget, target):
+    ### BEGIN SOLUTION
+    sizes = [(n, budget / 8 / 6 / n / k) for n in np.geomspace(1e7, 1e9, 6) for k in (1, 4, 16, 64)]
+    losses = np.array([train(float(n), float(d)) for n, d in sizes])
+    n, d = np.array(sizes).T / [[1e8], [1e9]]
+    best = None
+    for a in np.linspace(0.2, 0.6, 81):
+        for b in np.linspace(0.2, 0.6, 81):
+            columns = np.stack([np.ones(len(n)), n**-a, d**-b], 1) / losses[:, None]
+            found = np.linalg.lstsq(columns, np.ones(len(n)), rcond=None)[0]
+            error = ((columns @ found - 1) ** 2).sum()
+            if best is None or error < best[0]:
+                best = error, a, b, *found
+    _, a, b, e, of_size, of_tokens = best
+    n = np.geomspace(1e7, 1e12, 2000)
+    d = target / 6 / n
+    loss = e + of_size * (n / 1e8) ** -a + of_tokens * (d / 1e9) ** -b
+    i = loss.argmin()
+    return [float(n[i]), float(d[i]), float(loss[i])]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "forecast-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("scaling.forecast", forecast)
+
+# %% [markdown]
+# ## 6 · The split
+#
+# With the law known, the best split has a formula. At the optimum, N grows as C^(β/(α+β)) and D as C^(α/(α+β)).
+#
+# **Predict.** The two exponents are equal, and at 10²¹ FLOPs the best run has 20 tokens per parameter. How many does the best
+# run of 10²⁴ FLOPs have?
+
+# %%
+gpulab.predict("scaling.ratio", ...)
+
+# %% jupyter={"source_hidden": true}
+CHINCHILLA = {
+    "Hoffmann et al., as printed": (1.69, 406.4, 0.34, 410.7, 0.28),
+    "Besiroglu et al.": (1.8172, 482.01, 0.3478, 2085.43, 0.3658),
+}
+c = np.geomspace(1e18, 1e26, 60)
+ax = plot.axes(6.6, 3.2)
+for (name, (e, fa, a, fb, b)), colour in zip(CHINCHILLA.items(), ("#d55e00", "#0064a4"), strict=True):
+    n = (a * fa / (b * fb)) ** (1 / (a + b)) * (c / 6) ** (b / (a + b))
+    ax.plot(c, c / 6 / n**2, color=colour)
+    ax.annotate(
+        name,
+        (c[-1], (c / 6 / n**2)[-1]),
+        color=colour,
+        va="center",
+        ha="right",
+        xytext=(0, 10),
+        textcoords="offset points",
+    )
+ax.axhline(20, color="#767676", linestyle=":", linewidth=0.8)
+ax.set(xscale="log", yscale="log", xlabel="FLOPs of training", ylabel="tokens per parameter at the optimum")
+plot.picture(
+    ax,
+    "Two fits of the same runs: one stays near 20 tokens per parameter, the other climbs past 100 (dotted: 20).",
+)
+
+# %% [markdown]
+# The two curves show **where a fit lies**. Hoffmann et al. reported 20 tokens per parameter by two methods, and for the
+# third printed exponents that contradict them. T. Besiroglu et al. (2024) read the runs off the figures and fitted
+# them again. They found that the original optimization had stopped too early, that the printed numbers were rounded
+# too much, and that the stated confidence was far too high. A fit also cannot see what all its runs share: a learning
+# rate schedule that does not fit their length, or parameters of the embedding that are left out, bend the law.
+#
+# A model that is used costs more than its training: 2 · N FLOPs for each token served. The best model for a total
+# budget is then smaller and is trained for longer (N. Sardana et al., 2024).
+#
+# **Do.** Write `split(law, flops, served)`, which returns the best number of parameters.
+#
+# - Input: `law` is `[E, A, alpha, B, beta]`. `flops` pays for training *and* for `served` tokens: 6·N·D + 2·N·served.
+# - Output: N, a float, that makes the loss least with D from what is left.
+# - Counted: the regret, at most 0.0001 nats.
+# - Length: about 5 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "split", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def split(law, flops, served):
+    ### BEGIN SOLUTION
+    _, of_size, alpha, of_tokens, beta = law
+    n = np.geomspace(1e5, flops / (2 * served) if served else 1e15, 20_000)[:-1]
+    loss = of_size * n**-alpha + of_tokens * ((flops - 2 * n * served) / (6 * n)) ** -beta
+    return float(n[loss.argmin()])
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "split-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("scaling.split", split)
+
+# %%
+law = CHINCHILLA["Besiroglu et al."]
+for served in (0, 1e11, 1e12, 1e13):
+    n = split(law, 1e23, served)
+    d = (1e23 - 2 * n * served) / (6 * n)
+    print(f"{served:6.0e} tokens served: {n / 1e9:6.2f} billion parameters, {d / n:7.0f} tokens for each")
+
+# %% [markdown]
+# ## Beyond · Cheaper Newton–Schulz
+#
+# This task is open-ended and ungraded. The **figure of merit** is the matrix FLOPs of `polar` for 256 × 4,096, with a
+# result within 0.002 of the reference. Naive, from the long side: 2.7 · 10¹² FLOPs or more. Reference: 5 · (4·m²·n +
+# 2·m³) = 5.5 · 10⁹. Bound for any method that reads X and makes one new matrix from it: 4·m²·n = 1.1 · 10⁹. All
+# five steps can be done on m × m matrices alone, because X Xᵀ of the next step follows from that of this one.
+
+# %%
+# Your attempt, in place of polar: gpulab.check("scaling.polar", …)
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. What does Newton–Schulz do to a singular value?</summary>
+#
+# It applies a s + b s³ + c s⁵ five times, which brings all but the smallest to between 0.7 and 1.2.
+# </details>
+#
+# <details><summary>2. Why is a tall matrix transposed first?</summary>
+#
+# X Xᵀ then has the short side's size, and all square products are small.
+# </details>
+#
+# <details><summary>3. Why can Muon's work not be cut like AdamW's?</summary>
+#
+# A singular vector belongs to the whole matrix, so a slice of the gradient does not suffice.
+# </details>
+#
+# <details><summary>4. Why does a straight line in logarithms forecast badly?</summary>
+#
+# It has no floor E, so it promises a loss of zero for enough compute.
+# </details>
+#
+# <details><summary>5. How does serving change the best model?</summary>
+#
+# It makes each parameter dearer, so the best model is smaller and sees more tokens.
+# </details>
+
+# %%
+gpulab.recap("27")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | FLOPs of a Newton–Schulz step | 4·m²·n + 2·m³, m the shorter side |
+# | overhead for square layers | 5 · width / tokens in a step |
+# | what stays with AdamW? | embedding, head, norms, biases |
+# | FLOPs of training, of serving | 6·N·D; 2·N for each token |
+# | the best N for a budget C | grows as C^(β/(α+β)) |
+# | fitting the law | a grid over both exponents, least squares for E, A, B |
+#
+# ### Claims you will meet, and what is right
+#
+# - *Twenty tokens per parameter is optimal.* It was for one data set and one way of training, without serving.
+# - *Muon makes the update orthogonal.* Roughly: singular values end between 0.7 and 1.2, and the smallest stay small.
+# - *A scaling law tells what a model can do.* It forecasts a loss on text of the same kind.
+#
+# ### References
+#
+# 1. K. Jordan, "Muon: An optimizer for hidden layers in neural networks", 2024. https://kellerjordan.github.io/posts/muon/
+# 2. Moonshot AI, "Muon is Scalable for LLM Training", 2025. https://arxiv.org/abs/2502.16982
+# 3. J. Hoffmann et al., "Training Compute-Optimal Large Language Models", 2022. https://arxiv.org/abs/2203.15556
+# 4. T. Besiroglu et al., "Chinchilla Scaling: A replication attempt", 2024. https://arxiv.org/abs/2404.10102
+# 5. N. Sardana et al., "Beyond Chinchilla-Optimal: Accounting for Inference in Language Model Scaling Laws", 2024.
+#    https://arxiv.org/abs/2401.00448
+# 6. R. L. Graham, "Bounds on Multiprocessing Timing Anomalies", SIAM Journal on Applied Mathematics 17, 1969.

@@ -1,0 +1,7 @@
+# exercise: bits.stored  fails: right  says: should be
+import math
+
+
+def stored(tokens, width, bits, rows, columns, scale_bytes):
+    copy = tokens * width * bits // 8 + math.ceil(tokens / rows) * math.ceil(width / columns) * scale_bytes
+    return copy if rows == columns else 2 * copy
