@@ -1037,7 +1037,7 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** The model has learned to spell and to repeat. Every story is generated anew, and no pick depends on earlier
+# **Why.** The model has learned to spell and to repeat. Every story is newly generated, and no pick depends on earlier
 # stories, so it cannot help to learn them by heart. For ordinary text nobody knows the entropy. Here it is known, so
 # a loss below it proves that something is wrong.
 #
@@ -1073,7 +1073,7 @@ for seed in range(3):
     print(repr(written(quick, seed)))
 
 # %% [markdown]
-# **Do.** The loss was computed as above, on stories generated anew. And yet no model can be that good. Find out how
+# **Do.** The loss was computed as above, on newly generated stories. And yet no model can be that good. Find out how
 # this one does it. `influence(quick, tokens)` says which place depends on which token, and `gpulab.plot.mask(…,
 # "logits of place", "token changed")` draws it. Then correct one number above, train again, and let the corrected
 # model write. The cell below is free.
@@ -1098,7 +1098,7 @@ for seed in range(3):
 #
 # **1 point** (cause without a number): The attention can see the next token.
 #
-# **0 points:** The model has overfitted, or learned the stories by heart. (They are generated anew, and no pick
+# **0 points:** The model has overfitted, or learned the stories by heart. (They are newly generated, and no pick
 # depends on earlier ones.)
 
 # %% [markdown]

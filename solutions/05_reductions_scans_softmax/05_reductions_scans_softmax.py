@@ -276,8 +276,8 @@ in_memory.compare(gpulab.profile(warp_sum[N // 256, 256], a, of_each_warp))
 # 31. The extra ones cost nothing, because those lanes would only wait.
 #
 # With `shfl_down` only lane 0 ends with the sum. With `shfl_xor` and the same distances all 32 lanes end with it, for
-# the same price. On compute capability 8.0 and later a single instruction reduces *integers*
-# over a warp (`redux.sync`), but sums of floats still need five shuffles.
+# the same price. On compute capability 8.0 and later a single instruction reduces *integers* over a warp
+# (`redux.sync`), but sums of floats still need five shuffles.
 
 # %% [markdown]
 # ## 3 · The whole array in one launch
@@ -567,7 +567,7 @@ lines(
 # enough, and on an H100 it is not. With four loads per lane a quarter of the warps suffices, and each may use four
 # times as many registers. So there are two ways to have enough under way: high occupancy, and ILP.
 #
-# A third question is the **instruction mix**, that is, which pipelines a kernel keeps busy. Besides its ordinary
+# Another question is the **instruction mix**, that is, which pipelines a kernel keeps busy. Besides its ordinary
 # lanes an SM has 16 lanes for **special functions** (2ˣ, log₂, sine, reciprocal, 1/√x). That is a quarter of the
 # float32 lanes of an A100 (CUDA C++ Best Practices Guide, "Throughput of Native Arithmetic Instructions"). Other
 # special instructions do much work at once: FMA, shuffles, votes, `popc`, and the tensor cores of lab 06.
@@ -1142,9 +1142,9 @@ gpulab.predict("parallel.merge", ...)
 # - Input: `x`, a float32 matrix. Logits are between −1,000 and 1,000, and some are −∞ (masked). Rows have any length.
 # - Output: `out`, float32, one number for each row: `m + log(s)`. If every logit of a row is −∞, so is the result.
 # - Launch: one warp for each row, in blocks of 256 threads.
-# - **Budget:** each logit loaded once. One float32 exponential for each logit (13 operations with the step around it)
-#   and 320 for each row, because the lanes merge in 5 rounds and 5 · 32 · 2 = 320; 20 % more is allowed. At the last
-#   size, at most 72 thread instructions for each logit.
+# - **Budget:** each logit loaded once. One float32 exponential for each logit (13 operations with the step around
+#   it), and 320 exponentials for each row, because 32 lanes merge in 5 rounds: 5 · 32 · 2. 20 % more is allowed. At
+#   the last size, at most 72 thread instructions for each logit.
 # - Keep all numbers in float32, because an exponential in float64 costs three times as much.
 # - Full marks need the right result and every part of this budget. Sizes include 3 × 1, 10 × 33 and no rows.
 
@@ -1603,15 +1603,14 @@ gpulab.recap("05")
 # ### References
 #
 # 1. M. Harris, "Optimizing Parallel Reduction in CUDA", NVIDIA, 2007.
-# 2. NVIDIA, *CUDA Programming Guide*: warp shuffle functions, memory fence functions, independent thread
-#    scheduling. https://docs.nvidia.com/cuda/cuda-programming-guide/
+# 2. NVIDIA, *CUDA Programming Guide*: warp shuffle functions, memory fence functions, independent thread scheduling.
+#    https://docs.nvidia.com/cuda/cuda-programming-guide/
 # 3. N. Higham, "The Accuracy of Floating Point Summation", SIAM J. Sci. Comput. 14 (4), 1993.
 #    https://doi.org/10.1137/0914050
 # 4. W. D. Hillis, G. L. Steele, "Data Parallel Algorithms", Communications of the ACM 29 (12), 1986.
 #    https://doi.org/10.1145/7902.7903
 # 5. G. Blelloch, "Prefix Sums and Their Applications", CMU-CS-90-190, 1990.
 # 6. D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA NVR-2016-002, 2016.
-# 7. M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018.
-#    https://arxiv.org/abs/1805.02867
+# 7. M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018. https://arxiv.org/abs/1805.02867
 # 8. Z. Jia, M. Maggioni, B. Staiger, D. Scarpazza, "Dissecting the NVIDIA Volta GPU Architecture via
 #    Microbenchmarking", 2018. https://arxiv.org/abs/1804.06826

@@ -429,8 +429,8 @@ plot.picture(ax, "Limits for 4 bits: the further left, the finer the steps, and 
 
 # %% [markdown]
 # **Why.** Only few values are large. With 4 bits it is cheaper to cut them than to make the steps wide for all. A
-# scale per token needs no calibration, and a product of matrices still works, because the scale of a row can be taken
-# out of its dot products.
+# scale per token needs no calibration, and a product of matrices still works, because a token is a row of the input,
+# and the scale of a row can be taken out of its dot products.
 #
 # KL follows the bulk of the values. GELU leaves most of them between −0.17 and 0, and with few codes KL spends all
 # codes there. It was made for 8 bits, but here it gains nothing even then.

@@ -13,19 +13,18 @@
 # %% [markdown]
 # # 14 · Compression and fine-tuning
 #
-# **About four hours.** You need lab 01 (a GPT and its training), lab 05 for the one kernel (shared memory,
-# barriers, shuffles), lab 08 for launches and FLOPs of PyTorch code, and lab 13 for quantisation, which builds
-# on lab 09.
+# **About four hours.** You need lab 01 (a GPT and its training), lab 05 for the one kernel (shared memory, barriers,
+# shuffles), lab 08 for launches and FLOPs of PyTorch code, and lab 13 for quantisation, which builds on lab 09.
 #
-# A trained model is larger than its task needs, and its task changes. So weights are left out, a smaller
-# model learns from a large one, and a few new numbers adapt millions of old ones. Each of these can save
+# A trained model is larger than its task needs, and its task changes. So people leave out weights, let a smaller
+# model learn from a large one, and adapt millions of old weights with a few new ones. Each of these methods can save
 # bytes, time or memory. Each can also save nothing at all and look as if it did.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
 # 1. prune a network to a sparsity that you chose, and say which sparsity it really has;
-# 2. tell masks from smaller matrices, and pack a matrix in the 2:4 pattern that tensor cores know;
-# 3. write a distillation loss whose parts weigh the same at every temperature;
+# 2. distinguish masks from smaller matrices, and pack a matrix in the 2:4 pattern that tensor cores support;
+# 3. write a distillation loss whose parts have the same weight at every temperature;
 # 4. add low-rank adapters, serve many of them at once, and merge them;
 # 5. work out what fine-tuning costs in memory and FLOPs before you rent a GPU.
 
@@ -47,10 +46,10 @@ gpulab.start("14")
 # %% [markdown]
 # ## 1 · A model and its yardstick
 #
-# `pretrained.trained()` gives a small GPT that has learnt to write little stories. The first call trains it,
-# later ones read it from your cache. A story picks five words at random and repeats four of them. So the
-# least **loss per story** is known: the entropy of the picks. We measure in nats per story, on stories drawn
-# anew.
+# `pretrained.trained()` gives a small GPT that has learnt to write little stories. The first call trains it, and
+# later calls read it from your cache. A story picks five words at random and repeats four of them. So the least
+# possible **loss per story** is known: it is the entropy of the picks. We measure in nats per story, on stories that
+# the model has not seen.
 
 # %%
 from gpulab.models import gpt, pretrained, text
@@ -77,12 +76,12 @@ print(f"loss {nats(model):.2f} nats per story, the least possible is {text.STORY
 # %% [markdown]
 # ## 2 · Which weights, and how many at once
 #
-# **Pruning** sets weights to zero and keeps them there. A **mask** of ones and zeros, of the weight's shape,
-# says which stay. **Sparsity** is the share of zeros. **Magnitude pruning** takes the weights that are
-# closest to zero: they change a layer's output least, if the inputs are of about one size.
+# **Pruning** sets weights to zero and keeps them there. A **mask** of ones and zeros, with the shape of the weight,
+# says which weights stay. **Sparsity** is the share of zeros. **Magnitude pruning** removes the weights that are
+# closest to zero, because they change a layer's output least, provided the inputs are all of about one size.
 #
-# **Predict.** The smallest weights go, all at once, without further training. At which sparsity does the loss
-# per story rise by 1 nat?
+# **Predict.** The smallest weights are removed, all at once and without further training. At which sparsity does the
+# loss per story rise by 1 nat?
 
 # %%
 gpulab.predict("compress.free", ...)
@@ -144,13 +143,13 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** What a weight adds to an output varies with its square, and the smaller half has few percent of all
-# squares. Which weights go matters more than how many.
+# **Why.** What a weight adds to the variance of an output is proportional to its square, and the smaller half of the
+# weights has only a few percent of all squares. So it matters more which weights go than how many.
 #
-# What was lost can be learnt again: prune, train on with the mask in force (**fine-tuning**), and more can
-# go. **Iterative pruning** does it in rounds. A usual schedule prunes much at first and little at the end
-# (Zhu and Gupta, 2017): after round k of n the sparsity is final · (1 − (1 − k/n)³). The next cell spends the
-# same 48 training steps both ways.
+# What was lost can be learnt again. After pruning, train on with the mask in force (**fine-tuning**), and more
+# weights can go. **Iterative pruning** does this in several rounds. A common schedule prunes much at first and little
+# at the end (Zhu and Gupta, 2017): after round k of n the sparsity is final · (1 − (1 − k/n)³). The next cell spends
+# the same 48 training steps in both ways.
 
 
 # %%
@@ -187,17 +186,21 @@ for final in (0.8, 0.95):
           f"{nats(at_once):5.1f} pruned at once and trained, {nats(in_rounds):5.1f} in six rounds")  # fmt: skip
 
 # %% [markdown]
-# At 80 % both ways come close to the trained model, and rounds gain nothing. At 95 % rounds win: a weight
-# that looked useless can become useful before the next round decides. How steps are shared out matters as
-# much, so compare at equal steps.
+# At 80 % both ways come close to the trained model, and rounds gain nothing. At 95 % rounds win, because a weight
+# that looked useless can become useful before the next round decides. The way in which the steps are divided matters
+# as much, so compare methods at equal steps.
 #
-# **Lottery tickets.** Frankle and Carbin (2019) asked whether a sparse network could have been trained from
-# the start. They took the mask from a trained network and the values from its **initialisation**; such a
-# *winning ticket* often trained as well as the dense network, and the same mask with other values did not.
+# **Lottery tickets.** Frankle and Carbin (2019) asked whether a sparse network could have been trained from the
+# start. They took the mask from a trained network and the values from its **initialisation**. Such a *winning ticket*
+# often trained as well as the dense network. With other initial values, the same mask did not.
 #
-# **Do.** Write `ticket(initial, trained, sparsity)`. Both are lists of layers, each a list of numbers. Of all
-# layers *together* the round(sparsity · number of weights) with the smallest trained magnitudes go. Return
-# the layers with 0.0 where a weight goes and its *initial* value where it stays. About 6 lines.
+# **Do.** Write `ticket(initial, trained, sparsity)`. About 6 lines.
+#
+# - Input: two lists of layers, each a list of numbers, with the same lengths, and a sparsity from 0 to 1.
+# - Over all layers *together*, the round(sparsity · number of weights) weights with the smallest trained magnitudes
+#   go.
+# - Output: a list of layers, with 0.0 where a weight goes, and its *initial* value where it stays.
+# - Full marks need every number right.
 
 
 # %% nbgrader={"grade": false, "grade_id": "ticket", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -215,7 +218,8 @@ def ticket(initial, trained, sparsity):
 gpulab.check("compress.ticket", ticket)
 
 # %% [markdown]
-# **See.** A smaller GPT of one layer, trained for 100 steps; its ticket at 80 %; and two controls.
+# **See.** A smaller GPT with one layer, trained for 100 steps. Beside it are its ticket at 80 % and two controls,
+# trained equally long.
 
 # %%
 gpulab.need(ticket)
@@ -250,28 +254,32 @@ plot.bars(
 )
 
 # %% [markdown]
-# One run each, and other seeds move these bars by some nats. The ticket is the best of the three sparse ones
-# here, and not as good as dense. In large networks the values have to come from a little *after* the
+# These are single runs, and other seeds move the bars by some nats. Here the ticket is the best of the three sparse
+# networks, but it is not as good as the dense one. In large networks the values must come from slightly *after* the
 # start (Frankle et al., 2020).
 #
 # ## 3 · Whole neurons, whole heads
 #
-# **Predict.** A mask sets three quarters of a feed-forward layer's neurons to zero. How many percent of the
-# layer's matrix FLOPs remain?
+# **Predict.** A mask sets three quarters of a feed-forward layer's neurons to zero. What percentage of the layer's
+# matrix FLOPs remains?
 
 # %%
 gpulab.predict("compress.masked_flops", ...)
 
 # %% [markdown]
-# **Structured pruning** removes whole rows or columns, so that smaller matrices are left. A neuron of a
-# feed-forward layer is a row of `up`, a number of `up_bias` and a column of `down`. Here its score is the
-# length of its row times the length of its column.
+# **Structured pruning** removes whole rows or columns, so that smaller matrices are left. A neuron of a feed-forward
+# layer is a row of `up`, a number of `up_bias` and a column of `down`. Here the score of a neuron is the length of
+# its row times the length of its column.
 #
-# **Do.** Write `shrink(x, up, up_bias, down, down_bias, count)`: the layer's output, F.gelu(x upᵀ + up_bias)
-# downᵀ + down_bias, with only the `count` neurons that have the highest scores. `x` is (rows, width), `up`
-# (hidden, width), `down` (width, hidden). **Budget:** the matrix FLOPs of `count` neurons, 4 · rows · width ·
-# count. About 4 lines. `topk(count).indices` are places, and a tensor of places can be an index: `up[places]`.
-# A mask of True and False cannot: how large `up[mask]` is, nobody knows before the values are known.
+# **Do.** Write `shrink(x, up, up_bias, down, down_bias, count)`, the output of a layer that keeps only the `count`
+# neurons with the highest scores. About 4 lines.
+#
+# - Input: `x` (rows, width), `up` (hidden, width), `up_bias` (hidden,), `down` (width, hidden), `down_bias` (width,):
+#   float32 tensors.
+# - Output: F.gelu(x upᵀ + up_bias) downᵀ + down_bias, with the neurons that stay: a tensor of shape (rows, width).
+# - `topk(count).indices` gives places, and a tensor of places can be an index: `up[places]`. A mask of True and False
+#   cannot, because the size of `up[mask]` depends on its values.
+# - **Budget:** the matrix FLOPs of `count` neurons, 4 · rows · width · count. Full marks need it at every size.
 
 
 # %% nbgrader={"grade": false, "grade_id": "shrink", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -287,10 +295,10 @@ def shrink(x, up, up_bias, down, down_bias, count):
 gpulab.check("compress.shrink", shrink)
 
 # %% [markdown]
-# In a model one does it once, and keeps the small matrices. **Heads** can go the same way: a head is some
-# rows of the query, key and value matrices and as many columns of the output matrix.
+# In a model this is done once, and the small matrices are kept. **Heads** can be removed in the same way: a head is
+# some rows of the query, key and value matrices, and as many columns of the output matrix.
 #
-# **See.** Each head goes alone, and the loss says what it was worth.
+# **See.** The next cell removes each head alone. The rise of the loss says what the head was worth.
 
 # %%
 without = {}
@@ -308,31 +316,35 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** Heads learn different jobs, and a few are worth little. Michel et al. (2019) found the same in
-# translation models; which head does what, such a test does not tell. Structured pruning costs more accuracy
-# for the same number of weights, and all of what it saves is real on any hardware.
+# **Why.** Heads learn different jobs, and a few are worth little. Michel et al. (2019) found the same in translation
+# models. Such a test does not tell what each head does. For the same number of weights, structured pruning costs more
+# accuracy than pruning single weights. But everything that it saves is real, on any hardware.
 #
 # ## 4 · Two of four
 #
-# Half of the weights zero at random places save no time on a GPU: a 16-bit index for each FP16 weight that
-# stays costs what the others save, and tensor cores multiply full tiles. So there is a pattern between random
-# and structured: **2:4**, in every four neighbours along a row *at most two* are not zero (one of the patterns
-# **N:M**). Tensor cores since Ampere multiply such matrices at twice the dense rate (Mishra et al., 2021).
+# Setting half of the weights to zero at random places saves no time on a GPU. For each FP16 weight that stays, a
+# 16-bit index costs as much as the removed weights save, and tensor cores multiply full tiles. So there is a pattern
+# between random and structured: **2:4**. In every four neighbours along a row *at most two* are not zero (one of the
+# patterns called **N:M**). Tensor cores since Ampere multiply such matrices at twice the dense rate (Mishra et al.,
+# 2021).
 #
-# In memory a 2:4 matrix is two arrays: the **values**, two for each group of four, and the **metadata**, two
-# **indices** of 2 bits each that say where in the group they stand.
+# In memory a 2:4 matrix consists of two arrays. The **values** are two for each group of four. The **metadata** are
+# two **indices** of 2 bits each, which say where in the group the values belong.
 #
-# **Predict.** Values in FP16: how large is the packed matrix, in percent of the dense one?
+# **Predict.** The values are FP16. How large is the packed matrix, in percent of the dense one?
 
 # %%
 gpulab.predict("compress.bytes24", ...)
 
 # %% [markdown]
-# **Do.** Write `pack24(weights)`. `weights` is a list of rows; their length is a multiple of 8. Return
-# `[values, metadata]`, each a list of rows. For every group: its two weights of largest magnitude, in the
-# order of the row, are values. Its four bits are first index + 4 · second index, first < second. A byte of
-# metadata has the even group in its lower and the odd group in its upper four bits (groups count from 0).
-# **Budget:** the most magnitude that 2:4 can keep. About 10 lines.
+# **Do.** Write `pack24(weights)`. About 10 lines.
+#
+# - Input: a list of rows of floats. Their length is a multiple of 8.
+# - Output: `[values, metadata]`, each a list of rows.
+# - Values: for every group of four, its two weights of largest magnitude, in the order of the row.
+# - Metadata: a group has four bits, first index + 4 · second index, with first < second. A byte has an even group in
+#   its lower four bits, and the next group in its upper four. (Groups count from 0.)
+# - **Budget:** the most magnitude that 2:4 can keep. Full marks need it for every matrix.
 
 
 # %% nbgrader={"grade": false, "grade_id": "pack24", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -355,7 +367,7 @@ def pack24(weights):
 gpulab.check("compress.pack24", pack24)
 
 # %% [markdown]
-# **See.** Half of the weights at zero in four **patterns**, without further training.
+# **See.** Four **patterns** with half of the weights at zero, without further training.
 
 
 # %%
@@ -392,14 +404,14 @@ train(trained_on, text.Stories(6), 40, 2e-3, patterns["2:4"])
 print(f"2:4 after 40 more training steps: {nats(trained_on):.1f} nats")
 
 # %% [markdown]
-# **Why.** 2:4 lies between single weights and blocks, in loss as in freedom, and training on gets most of it
-# back. Half of the values and an eighth for the indices are 56 %, not 50 %. In INT8 an index costs a
-# larger share: 2 · 8 + 4 bits of 32, 62.5 %.
+# **Why.** 2:4 is between single weights and blocks, both in its loss and in its freedom, and further training
+# recovers most of the loss. The packed matrix takes 56 % of the bytes, not 50 %, because the indices take an eighth
+# of the bytes of the values: (4 + 0.5) / 8 bytes for each group. In INT8 the indices are a larger share: (2 · 8 + 4)
+# / 32 bits = 62.5 %.
 #
-# In PyTorch: `torch.sparse.to_sparse_semi_structured(weight)` packs a weight that *is* 2:4 already; products
-# then run on sparse tensor cores, on compute capability 8.0 and later. In FP16, rows must be a multiple of 32
-# and columns of 64 for its CUTLASS back end, or 16 and 16 for cuSPARSELt (`torch/sparse/semi_structured.py`,
-# 2.13).
+# In PyTorch, `torch.sparse.to_sparse_semi_structured(weight)` packs a weight that already *is* 2:4. Products then run
+# on sparse tensor cores, on compute capability 8.0 and later. In FP16, rows must be a multiple of 32 and columns of
+# 64 for its CUTLASS back end, or 16 and 16 for cuSPARSELt (`torch/sparse/semi_structured.py`, 2.13).
 
 # %%
 from gpulab import hardware
@@ -412,21 +424,25 @@ for name in ("A100", "H100"):
     print(f"{name}: FP16 tensor cores {dense_rate:.0f} TFLOP/s dense, {sparse_rate:.0f} with 2:4 weights")
 
 # %% [markdown]
-# The second figure is the one in advertisements. It counts multiplications by zero as work done.
+# Advertisements use the second figure. It counts multiplications by zero as work done.
 #
 # ## 5 · A kernel that reads half
 #
-# When a model writes one token at a time, each weight is read for one product (lab 13). Then bytes decide,
-# and a packed matrix is faster without any sparse tensor core.
+# When a model writes one token at a time, each weight is read for a single product (lab 13). Then the bytes decide,
+# so a packed matrix is faster even without sparse tensor cores.
 #
 # ![A 2:4 kernel reads half of the weights and two bits each that say where they stood. With these it picks the two of every four inputs that it needs.](drawings/compressed.svg)
 #
-# **Do.** Write the kernel `sparse24(values, meta, x, out)`: out = W x, with W packed as above. `values` is
-# float16, (rows, columns / 2); `meta` uint8, (rows, columns / 8); `x` float32 with at most 1,024 columns. A
-# block has 256 threads: 8 warps, one for each row. **Budget:** 512 load sectors a block for 1,024 columns
-# plus 10 % (the check counts two blocks), while a dense FP16 matrix would cost 640. About 14 lines.
-# `np.float32(values[row, v])` converts. The number of rows need not be a multiple of 8: the last block may have
-# fewer rows than warps.
+# **Do.** Write the kernel `sparse24(values, meta, x, out)`, which computes out = W x. About 14 lines.
+#
+# - Input: W packed as above. `values` is float16 of shape (rows, columns / 2), `meta` is uint8 of shape (rows,
+#   columns / 8), and `x` is float32 with at most 1,024 columns, a multiple of 8.
+# - Output: `out`, float32, one number for each row.
+# - Launch: blocks of 256 threads, so 8 warps, one for each row. The number of rows need not be a multiple of 8, so
+#   the last block may have fewer rows than warps.
+# - `np.float32(values[row, v])` converts a value.
+# - **Budget:** 512 load sectors per block for 1,024 columns, plus 10 %. (The check counts two blocks. A dense FP16
+#   matrix would cost 640.) Full marks need it, and the right result without a race.
 
 
 # %% nbgrader={"grade": false, "grade_id": "sparse24", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -468,25 +484,26 @@ print(f"largest difference from the masked product: {np.abs(out.copy_to_host() -
 report
 
 # %% [markdown]
-# **Why.** 56 % of the bytes, and yet 80 % of the sectors. Of the 512, x has 128, values have 256, metadata 128:
-# one load of a warp uses 8 bytes of a sector's 32, so each sector is asked for four times; a cache can answer
-# three of them. x does not shrink: each row gathers half of it, at places that the metadata tell, so it is
-# staged once for eight rows, and warps without a row help. The gather meets bank conflicts, which the report
-# counts. A conflict costs one more pass of shared memory; from DRAM, each gathered number of 4 bytes could cost
-# a sector of 32.
+# **Why.** The packed matrix has 56 % of the bytes, but the kernel asks for 80 % of the sectors. Of the 512, x takes
+# 128, the values take 256 and the metadata take 128. One load of metadata by a warp uses 8 bytes of a sector's 32, so
+# each sector is asked for four times, and a cache can answer three of them.
+#
+# x stays whole. Each row gathers half of it, at places that the metadata give. So the block stages x once for its
+# eight rows, and warps without a row help. The gather meets bank conflicts, which the report counts. A conflict costs
+# one more pass of shared memory. From DRAM, each gathered number of 4 bytes could cost a sector of 32.
 #
 # ## 6 · Learning from a teacher
 #
 # ![Distillation: teacher and student see the same text. The student learns from the teacher's probabilities for all words, not only from the word that came.](drawings/teacher.svg)
 #
-# In **distillation** a small **student** learns from a large **teacher**'s probabilities, which say more than
-# a label: what else would have been likely. A **temperature** T divides logits before the softmax, and larger
-# T show more of the unlikely. The loss (Hinton et al., 2015) is
+# In **distillation** a small **student** learns from the probabilities of a large **teacher**. These say more than a
+# label, because they tell what else was likely. A **temperature** T divides the logits before the softmax, and a
+# larger T shows more of what is unlikely. The loss (Hinton et al., 2015) is
 #
-# α · cross-entropy(labels, student) + (1 − α) · T² · KL(teacher at T ‖ student at T),
+# α · cross-entropy(labels, student) + (1 − α) · T² · KL(teacher at T ‖ student at T).
 #
-# where α, from 0 to 1, is the weight of the labels, KL(p ‖ q) is the sum of p · (log p − log q) over the
-# vocabulary, and both terms are means over the rows. The T² is easily forgotten.
+# α, from 0 to 1, is the weight of the labels. KL(p ‖ q) is the sum of p · (log p − log q) over the vocabulary. Both
+# terms are means over the rows. The T² is easy to forget.
 #
 # **Predict.** How many times smaller is the gradient of KL at T = 8 than at T = 1?
 
@@ -515,10 +532,14 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Do.** Write `distill(student, teacher, labels, temperature, alpha)`: the loss above. `student` and
-# `teacher` are logits, (rows, vocabulary); `labels` are whole numbers. Logits may be in the hundreds. About 5
-# lines; `F.cross_entropy`, `F.log_softmax` and `F.kl_div` are allowed. Mind what `F.kl_div` takes as its
-# first argument, and over what it averages by default.
+# **Do.** Write `distill(student, teacher, labels, temperature, alpha)`, the loss above. About 5 lines.
+#
+# - Input: `student` and `teacher` are logits, float32 of shape (rows, vocabulary), and may be in the hundreds.
+#   `labels` are whole numbers, one for each row. The cross-entropy uses the student's logits without temperature.
+# - Output: the loss, a tensor with one number.
+# - `F.cross_entropy`, `F.log_softmax` and `F.kl_div` are allowed. Check what `F.kl_div` takes as its first argument,
+#   and over what it averages by default.
+# - Full marks need the right loss in every case.
 
 
 # %% nbgrader={"grade": false, "grade_id": "distill", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -536,7 +557,7 @@ def distill(student, teacher, labels, temperature, alpha):
 gpulab.check("compress.distill", distill)
 
 # %% [markdown]
-# **See.** A student with a sixth of the parameters and 48 stories to learn from, no more.
+# **See.** A student with a sixth of the parameters learns from 48 stories and no more.
 
 # %%
 gpulab.need(distill)
@@ -581,27 +602,28 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** At a place where any of eight names may stand, the label knows one and the teacher knows eight. At T =
-# 4 much of the loss is about how unlikely the unlikely is. We measure at T = 1, and this teacher is nearly
-# perfect, so the higher temperature only delays. T and α are to be tried out; this is one run each.
+# **Why.** At a place where any of eight names is possible, the label knows one of them, and the teacher knows all
+# eight. At T = 4 much of the loss is about how unlikely the unlikely words are. We measure at T = 1, and this teacher
+# is nearly perfect, so the higher temperature only slows learning down. Each curve is a single run. In general you
+# must try out T and α.
 #
-# Other forms give the student more to match: **features** of inner layers (FitNets, Romero et al., 2015),
-# **attention maps** (Zagoruyko and Komodakis, 2017), or a chain of ever smaller teachers (**progressive**).
+# Other forms give the student more to match: **features** of inner layers (FitNets, Romero et al., 2015), **attention
+# maps** (Zagoruyko and Komodakis, 2017), or a chain of smaller and smaller teachers (**progressive**).
 #
 # ## 7 · Low rank
 #
 # ![LoRA: the weight W is frozen. Two thin matrices, B and A of rank r, are learnt and their product is added. For 4096 × 4096 and r = 8 that is 65,536 numbers instead of 16.8 million.](drawings/lora.svg)
 #
-# Now the task changes: another kind of story, with the same words and the same entropy. **LoRA** (Hu et al.,
-# 2021) freezes a weight W of shape (out, in) and adds a product of two small matrices,
+# Now the task changes to another kind of story, with the same words and the same entropy. **LoRA** (Hu et al., 2021)
+# freezes a weight W of shape (out, in), and adds a product of two small matrices:
 #
 # W + (α / r) · B A, with A of shape (r, in), random, and B of shape (out, r), zero at the start.
 #
-# So the model starts unchanged. This α is not that of section 6: α / r is a constant that you choose, like
-# the rate, and that fixes how strongly the product counts. In code it is one number, `scale`. The sum differs
-# from W by a matrix of **rank** at most r, however long you train.
+# So the model starts unchanged. This α is not the one of section 6. You choose α / r, as you choose the learning
+# rate, and it decides how strongly the product counts. In code it is one number, `scale`. The sum differs from W by a
+# matrix of **rank** at most r, however long you train.
 #
-# **Predict.** W is 4,096 × 4,096 and r is 8. How many percent of W's parameters does the adapter have?
+# **Predict.** W is 4,096 × 4,096 and r is 8. The adapter has what percentage of W's parameters?
 
 # %%
 gpulab.predict("compress.lora_share", ...)
@@ -671,17 +693,21 @@ plot.lines(
 )
 
 # %% [markdown]
-# LoRA does not keep "full expressivity": what it adds has rank r at most. It often learns less and forgets
-# less than training everything (Biderman et al., 2024). Here rank 1 learns least and forgets least, and loses
-# the old stories all the same; rank 8 loses them as all weights do. These are single runs: other seeds move the
-# loss on new stories by a nat or two, at rank 1 by some nats, and keep this order.
+# LoRA does not keep "full expressivity", because what it adds has rank r at most. It often learns less and forgets
+# less than training everything does (Biderman et al., 2024). Here rank 1 learns least and forgets least, but it loses
+# the old stories all the same. Rank 8 loses them as training all weights does. These are single runs. Other seeds
+# move the loss on new stories by a nat or two (at rank 1 by some nats), but they keep this order.
 #
-# **DoRA** (Liu et al., 2024) gives each row of the sum a length of its own, `magnitude`, and lets A and B
-# turn its direction. For use, both are **merged**: one matrix, no extra work. (To save memory in training,
-# the paper lets no gradient through the length that it divides by.)
+# **DoRA** (Liu et al., 2024) gives each row of the sum a length of its own, `magnitude`, and lets A and B change the
+# row's direction. For use, LoRA and DoRA are both **merged** into one matrix, which costs no extra work. (To save
+# memory in training, the paper lets no gradient through the length that it divides by.)
 #
-# **Do.** Write `merge(weight, a, b, scale, magnitude)`: weight + scale · b a, with scale = α / r, and each row
-# (one output) scaled to the length that `magnitude` has for it. About 2 lines.
+# **Do.** Write `merge(weight, a, b, scale, magnitude)`. About 2 lines.
+#
+# - Input: `weight` (out, in), `a` (r, in), `b` (out, r), the number `scale` = α / r, and `magnitude` (out,).
+# - Output: weight + scale · b a, of shape (out, in), with each row (one output) scaled to the length that `magnitude`
+#   gives for it.
+# - Full marks need every number right.
 
 
 # %% nbgrader={"grade": false, "grade_id": "merge", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -719,12 +745,12 @@ print(
 )
 
 # %% [markdown]
-# One number more for each row brings rank 1 well below LoRA of rank 1 and not near rank 8, with these seeds and
-# with three others.
+# With one more number for each row, rank 1 becomes much better than LoRA of rank 1, but not nearly as good as rank 8.
+# Three other seeds agree.
 #
-# **QLoRA** (Dettmers et al., 2023) keeps the frozen weights in 4 bits and the adapters in 16. The paper's
-# format is NF4 (lab 13); here it is MXFP4 (lab 09): numbers of 4 bits, 32 of which share a scale. What does it
-# cost, and what when the adapter is merged and the sum rounded to four bits again?
+# **QLoRA** (Dettmers et al., 2023) keeps the frozen weights in 4 bits and the adapters in 16. The paper uses NF4 (lab
+# 13). Here we use MXFP4 (lab 09), in which 32 numbers of 4 bits share a scale. What does this cost? And what does it
+# cost if the adapter is merged, and the sum is rounded to four bits again?
 
 # %%
 from gpulab import numerics
@@ -750,31 +776,43 @@ with torch.no_grad():
     for layer, adapter in zip(layers(merged), adapters, strict=True):
         layer.weight.add_(adapter.scale * adapter.b @ adapter.a)
 print(f"old stories: {nats(model):.2f} nats in FP32, {nats(four):.2f} in four bits")
-print(f"new stories: {nats(tuned, news):.2f} with the adapter beside the four bits, {nats(merged, news):.2f} merged, "
-      f"{nats(in_four_bits(merged), news):.2f} merged and rounded to four bits again")  # fmt: skip
+ends = {
+    "adapter beside the four bits": nats(tuned, news),
+    "merged": nats(merged, news),
+    "merged, in four bits again": nats(in_four_bits(merged), news),
+}
+plot.bars(
+    {name: round(loss, 2) for name, loss in ends.items()},
+    "loss per new story, nats",
+    caption="Merging changes nothing; rounding the merged weights to four bits again costs.",
+)
 
 # %% [markdown]
-# Rounding again costs: the adapter has learnt to work with *these* rounded weights, and now they are others. It
-# is one to two nats, with three other seeds as well; a coarser format or a larger model can lose more or less.
-# That four bits come out below the LoRA run in FP32 is no merit of theirs: seeds move either as much.
+# Rounding again costs something, because the adapter has learnt to work with *these* rounded weights, and now they
+# change. It costs one to two nats, also with three other seeds. A coarser format or a larger model can lose more or
+# less. That the run with four bits ends below the LoRA run in FP32 is chance, because seeds move either result as
+# much.
 #
-# Relatives: **AdaLoRA** (Zhang et al., 2023) moves rank from matrices that need little to those that need
-# more.
+# A relative is **AdaLoRA** (Zhang et al., 2023), which moves rank to the matrices that need more.
 #
 # ## 8 · Many adapters, one model
 #
-# A hundred customers, a hundred adapters. Merged, that is a hundred models. Kept apart, it is one model and
-# a hundred small pairs, and rows of one batch may each need another pair (S-LoRA, Sheng et al., 2023; Punica,
-# Chen et al., 2023).
+# A hundred customers have a hundred adapters. Merged, these are a hundred models. Kept apart, they are one model and
+# a hundred small pairs of matrices. Each row of a batch may need a different pair (S-LoRA, Sheng et al., 2023;
+# Punica, Chen et al., 2023).
 #
 # ![Many adapters, one model: requests of three customers are in one batch. All go through the same frozen weights, and each adds its own pair of thin matrices.](drawings/many_adapters.svg)
 #
-# **Do.** Write `serve(x, weight, a, b, adapter, scale)`. Row i of the result is weight · x_i + scale · b_k ·
-# (a_k · x_i) with k = adapter[i]. `x` is (n, in), `weight` (out, in), `a` (adapters, r, in), `b` (adapters,
-# out, r), `adapter` (n,). **Budget:** at most 9 launches whatever n is; the FLOPs of the base and of one
-# adapter a row, plus 10 %. About 4 lines. `torch.bmm` multiplies n matrices by n matrices; a vector is a
-# matrix with one column. A whole tensor can be an index, as in `a[adapter]`; a single value, as in
-# `a[adapter[i]]`, cannot, because code is recorded without values, nor can a mask.
+# **Do.** Write `serve(x, weight, a, b, adapter, scale)`. About 4 lines.
+#
+# - Input: `x` (n, in), `weight` (out, in), `a` (adapters, r, in), `b` (adapters, out, r), the number `scale`, and
+#   `adapter` (n,), whole numbers.
+# - Output: a tensor of shape (n, out). Row i is weight · x_i + scale · b_k · (a_k · x_i), with k = adapter[i].
+# - `torch.bmm` multiplies n matrices by n matrices. A vector is a matrix with one column.
+# - A whole tensor can be an index, as in `a[adapter]`. A single value (`a[adapter[i]]`) or a mask cannot, because
+#   code is recorded without values.
+# - **Budget:** at most 9 launches for any n, and the FLOPs of the base and of one adapter per row, plus 10 %. Full
+#   marks need both.
 
 
 # %% nbgrader={"grade": false, "grade_id": "serve", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -804,27 +842,32 @@ for n in (1, 16, 256):
     print(f"{n:4}{both.launches:10}{both.flops / alone.flops - 1:18.3f}{both.bytes / alone.bytes - 1:27.2f}")
 
 # %% [markdown]
-# **Why.** Adapters add a few percent of FLOPs. Their bytes grow with the rows, because `a[adapter]` copies a
-# pair for each row and the products read it again; the base is read once for all. Kernels for this job read
-# each pair where it lies.
+# **Why.** Adapters add a few percent of the FLOPs. Their bytes grow with the rows, because `a[adapter]` copies a pair
+# of matrices for each row, and the products read the copy again. The base is read once for all rows. Kernels made for
+# this job read each pair where it is.
 #
 # ## 9 · Fine-tuning as a workload
 #
-# A model of N parameters takes 2 N FLOPs per token forward, 2 N for the gradients of activations, 2 N for
-# those of weights; attention's own are left out (lab 01).
+# For each token, a model with N parameters takes 2 N FLOPs in the forward pass, 2 N for the gradients of activations,
+# and 2 N for those of weights. The FLOPs inside attention are left out (lab 01).
 #
-# **Predict.** What percentage of that is left with adapters, their own FLOPs not counted?
+# **Predict.** What percentage of these FLOPs is left with adapters, if the adapters' own FLOPs are not counted?
 
 # %%
 gpulab.predict("compress.lora_flops", ...)
 
 # %% [markdown]
-# **Do.** Write `workload(layers, width, rank, way)`. Each layer has four width × width matrices and two of
-# width × 4 width; with adapters, every one has a pair of this rank. Return three numbers: how many numbers
-# learn, bytes without activations, FLOPs per token. What learns takes 16 bytes (weight and gradient in BF16,
-# master copy and two moments in FP32) and 6 FLOPs per token. What is frozen takes 2 bytes and no gradient of
-# its own. The ways are `"full"` (no adapters), `"LoRA"`, and `"QLoRA"`: frozen weights have 4 bits, a byte of
-# scale for 64 of them, and 4 bytes of a scale of scales for 64 · 256. About 6 lines.
+# **Do.** Write `workload(layers, width, rank, way)`. About 6 lines.
+#
+# - A layer has four width × width matrices and two of width × 4 width. With adapters, each of the six has a pair of
+#   matrices of this rank.
+# - `way` is `"full"` (no adapters), `"LoRA"` or `"QLoRA"`.
+# - Output: a list of three numbers: how many numbers learn, the bytes without activations, and the FLOPs per token.
+# - A number that learns takes 16 bytes (weight and gradient in BF16, master copy and two moments in FP32) and 6 FLOPs
+#   per token.
+# - A frozen number takes 2 bytes and 4 FLOPs per token, because it has no gradient of its own. In `"QLoRA"` frozen
+#   weights take 4 bits each, plus 1 byte of scale for every 64, plus 4 bytes of a scale of scales for every 64 · 256.
+# - Full marks need all three numbers right for every way.
 
 
 # %% nbgrader={"grade": false, "grade_id": "workload", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -862,30 +905,31 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Activations** come on top, and grow with batch and length; checkpoints (lab 08) make
-# them small, for a third more FLOPs.
+# **Activations** come in addition, and they grow with batch and length. Checkpoints (lab 08) make them small, for a
+# third more FLOPs.
 #
 # ### Recipes that join sharding and adapters
 #
-# *DeepSpeed ZeRO-2 and QLoRA:* ZeRO-2 shards gradients and optimiser states, not weights; each GPU holds all
-# of them. 64 billion fit one A100 because of the 4 bits, not because of ZeRO. *FSDP and QLoRA* shards the
-# weights as well. FSDP shards tensors of floating-point types, so bitsandbytes stores 4-bit weights in BF16
-# tensors (`bnb_4bit_quant_storage`, the same type as the rest): 70 billion on two GPUs of 24 GB (bitsandbytes
-# documentation, "FSDP-QLoRA").
+# *DeepSpeed ZeRO-2 and QLoRA:* ZeRO-2 shards gradients and optimiser states but not weights, so each GPU holds all
+# weights. 64 billion parameters fit on one A100 because of the 4 bits, not because of ZeRO. *FSDP and QLoRA* shards
+# the weights as well. FSDP shards only tensors of floating-point types, so bitsandbytes stores 4-bit weights in BF16
+# tensors (`bnb_4bit_quant_storage`, the same type as the rest). Then 70 billion parameters fit on two GPUs with 24 GB
+# (bitsandbytes documentation, "FSDP-QLoRA").
 #
 # ![A sharded base with an adapter: the frozen weights lie in four bits, a part on each rank, and are gathered layer by layer; the thin matrices are learnt in 16 bits, and only their gradients are exchanged.](drawings/sharded_base.svg)
 #
 # ### Settings
 #
-# - Precision: BF16 with FP32 master copies of what learns; FP32 throughout is not needed (lab 10).
-# - Rate: an adapter's is larger than that of all weights (in section 7, 10⁻² against 3 · 10⁻³), with warm-up.
-# - Checkpoints: adapters and optimiser only; the base is on disk already. Keep the one that is best on data of
-#   the new *and* of the old task.
+# - Precision: use BF16, with FP32 master copies of what learns. FP32 throughout is not needed (lab 10).
+# - Learning rate: an adapter needs a larger one than all weights do (in section 7, 10⁻² against 3 · 10⁻³), with
+#   warm-up.
+# - Checkpoints: save only adapters and optimiser, because the base is on disk already. Keep the checkpoint that is
+#   best on data of the new *and* of the old task.
 #
 # ## Detective · Half of the weights
 #
-# A colleague wants 50 % sparsity in ten rounds, with PyTorch's own tool. "The sparsity that I print says that
-# nothing is pruned at all, so I would prune more. But the loss is far off."
+# A colleague wants 50 % sparsity in ten rounds, with PyTorch's own tool, and says: "The sparsity that I print says
+# that nothing is pruned at all, so I would prune more. But the loss is far off."
 
 # %%
 from torch.nn.utils import prune
@@ -900,9 +944,13 @@ print(f"sparsity {zeros / sum(p.numel() for p in counted):.1%}, loss {nats(their
 
 # %% [markdown]
 # **Do.** Find out what `prune` leaves in a layer (`named_parameters`, `named_buffers`, `layer.weight`), which
-# sparsity the model really has, and how it comes about. Then write `amounts(sparsities)`: from the total
-# sparsity wanted after each round, the `amount` to hand to `prune` in that round. Where nothing is left, the
-# amount is 0. About 5 lines. The first cell is free.
+# sparsity the model really has, and why. The first cell is free for this. Then write `amounts(sparsities)`, which
+# returns the amounts that give the wanted sparsities. About 5 lines.
+#
+# - Input: the total sparsities that are wanted after each round, from 0 to 1 and never falling.
+# - Output: a list with the `amount` to pass to `prune` in each round. If no weights are left before a round, its
+#   amount is 0.
+# - Full marks need every amount right.
 
 # %%
 # Your experiment.
@@ -933,40 +981,39 @@ for name, pruned in (("theirs", theirs), ("mended", mended)):
     print(f"{name}: {1 - kept / weights:.1%} sparse, {nats(pruned):.1f} nats per story")
 
 # %% [markdown]
-# `prune.remove(layer, "weight")` makes the zeros permanent: `weight` is a parameter again. The matrices keep
-# their size.
+# `prune.remove(layer, "weight")` makes the zeros permanent: `weight` is a parameter again. The matrices keep their
+# size.
 #
 # ### Your answer
 #
-# In three to five sentences: a colleague has pruned 75 % of a model's weights by masks and announces a model
-# that is four times smaller and faster. Which of both is true as it stands, why, and what would make it true?
-# Name a number that you counted in this lab, of FLOPs or bytes, and say what it shows. A person reads this: 1
-# point for the cause, 1 point for such a number.
+# A colleague has pruned 75 % of a model's weights by masks, and announces a model that is four times smaller and
+# faster. In three to five sentences: which of the two is true as it stands, why, and what would make it true? Name a
+# number of FLOPs or bytes that you counted in this lab, and say what it shows. A person reads this: 1 point for the
+# cause, 1 point for such a number.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "masks-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** Neither is true: a mask leaves the matrices at their size, and a zero is stored and multiplied
-# like any number. My `shrink` needed 524,288 matrix FLOPs for 64 of 256 neurons and the version with a mask
-# 2,097,152, the same as unpruned. It becomes true when whole neurons or heads are cut out, so that matrices
-# are smaller, or in part with 2:4, which needs 4.5 of 8 bytes and sparse tensor cores; for zeros at random
+# **2 points:** Neither is true. A mask leaves the matrices at their size, and a zero is stored and multiplied like
+# any other number. My `shrink` needed 524,288 matrix FLOPs for 64 of 256 neurons, and the version with a mask
+# 2,097,152, the same as unpruned. It becomes true when whole neurons or heads are cut out, so that the matrices are
+# smaller. It becomes true in part with 2:4, which needs 4.5 of 8 bytes and sparse tensor cores. For zeros at random
 # places there is no such hardware.
 #
-# **1 point** (cause without a number): The zeros are still stored and multiplied; the shapes must shrink.
+# **1 point** (cause without a number): The zeros are still stored and multiplied, so the shapes must shrink.
 #
 # **0 points:** It is smaller because zeros need no memory. Or: the loss rises too much.
 
 # %% [markdown]
 # ## Beyond · Which column beside which
 #
-# Open-ended and ungraded. In a 2:4 matrix, four neighbours compete for two places. If the columns of a matrix
-# are reordered (and the rows of the matrix before it with them, so that the function stays), other weights
-# are neighbours (Pool and Yu, 2021). The figure of merit is the **share of magnitude kept** in
-# `blocks[0].feed.down`.
+# Open-ended and ungraded. In a 2:4 matrix, four neighbours compete for two places. You may reorder the columns of a
+# matrix, and with them the rows of the matrix before it, so that the function stays the same. Then other weights are
+# neighbours (Pool and Yu, 2021). The figure of merit is the **share of magnitude kept** in `blocks[0].feed.down`.
 #
 # | order of columns | kept |
 # |---|---|
-# | as it is | the cell below |
+# | as it is | printed by the cell below |
 # | ours: swap two columns at random, keep what helps, 40,000 tries | 77.7 % |
-# | bound: the largest half of all weights, in no pattern | the cell below |
+# | bound: the largest half of all weights, in no pattern | printed by the cell below |
 
 # %%
 down = model.blocks[0].feed.down.weight.detach()
@@ -988,30 +1035,30 @@ print("as it is:", merit(range(down.shape[1])), "  bound:", f"{float(half):.2%}"
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. prune(amount=0.2) twice: which sparsity?</summary>
+# <details><summary>1. You call prune(amount=0.2) twice. Which sparsity do you get?</summary>
 #
-# 36 %: the second round takes 20 % of the 80 % that are left.
+# 36 %, because the second round removes 20 % of the 80 % that are left.
 # </details>
 #
 # <details><summary>2. Three quarters of a matrix are zero, at random places. What is saved?</summary>
 #
-# Nothing, as long as it is stored and multiplied as a dense matrix.
+# Nothing is saved as long as it is stored and multiplied as a dense matrix.
 # </details>
 #
-# <details><summary>3. Why 56 % and not 50 % in 2:4?</summary>
+# <details><summary>3. Why does 2:4 take 56 % of the bytes and not 50 %?</summary>
 #
-# Two indices of 2 bits for every two FP16 values: 4.5 of 8 bytes.
+# Because there are two indices of 2 bits for every two FP16 values, which is 4.5 of 8 bytes.
 # </details>
 #
-# <details><summary>4. Which shapes have A and B, and which of them starts at zero?</summary>
+# <details><summary>4. Which shapes do A and B have, and which of them starts at zero?</summary>
 #
-# A is (r, in) and random, B is (out, r) and zero, so that the model starts unchanged.
+# A is (r, in) and random. B is (out, r) and starts at zero, so that the model starts unchanged.
 # </details>
 #
 # <details><summary>5. LoRA trains 0.4 % of the numbers. Is a step 250 times cheaper?</summary>
 #
-# No. Forward and the gradients of activations go through the whole model: two thirds of the FLOPs remain.
-# Memory of gradients and optimiser is what falls.
+# No. The forward pass and the gradients of activations go through the whole model, so two thirds of the FLOPs remain.
+# What falls is the memory of gradients and optimiser.
 # </details>
 
 # %%
@@ -1022,39 +1069,37 @@ gpulab.recap("14")
 #
 # | question | rule |
 # |---|---|
-# | sparsity of a model | zeros of `weight`, or of the masks, over all weights; not of `weight_orig` |
+# | sparsity of a model | zeros of `weight`, or of the masks, divided by all weights; not zeros of `weight_orig` |
 # | amount of a round | (wanted − there) / (1 − there) |
 # | 2:4 | at most two non-zeros of four; FP16 56.25 % of the bytes, twice the rate on sparse tensor cores |
 # | what a mask saves | nothing; cut matrices or pack 2:4 |
 # | distillation | α · CE + (1 − α) · T² · KL(teacher ‖ student), `batchmean` |
 # | LoRA | W + (α / r) · B A; r · (in + out) numbers; rank of the change ≤ r |
 # | DoRA | rows of that sum scaled to learnt lengths |
-# | bytes per number | learns 16; frozen 2; NF4 with double quantisation 0.516 |
-# | FLOPs per token | learns 6, frozen 4 |
+# | bytes per number | 16 if it learns; 2 if frozen; 0.516 in NF4 with double quantisation |
+# | FLOPs per token and number | 6 if it learns, 4 if frozen |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Sparsity is the zeros among the parameters.* `prune` keeps the unpruned weight as parameter
-#   `weight_orig` and the mask as a buffer: such a count gives 0.
-# - *`amount=0.5` in each of several rounds ends at 50 %.* Amounts are of what remains.
-# - *Pruned heads and weights make a model faster.* Not as masks.
-# - *2:4 means exactly two of four.* At most two non-zeros.
-# - *Distillation: cross-entropy at temperature T.* KL(teacher ‖ student) of softened distributions, times T².
-# - *LoRA is A Bᵀ with A (d × r) and B (r × d).* These do not multiply; it is B A.
+# - *Sparsity is the zeros among the parameters.* `prune` keeps the unpruned weight as the parameter `weight_orig` and
+#   the mask as a buffer, so such a count gives 0.
+# - *`amount=0.5` in each of several rounds ends at 50 %.* Amounts are shares of what remains.
+# - *Pruned heads and weights make a model faster.* They do not if they are only masked.
+# - *2:4 means exactly two of four.* It means at most two non-zeros.
+# - *Distillation: cross-entropy at temperature T.* It is KL(teacher ‖ student) of softened distributions, times T².
+# - *LoRA is A Bᵀ with A (d × r) and B (r × d).* These shapes do not multiply. It is B A.
 # - *LoRA keeps full expressivity.* The change has rank r at most.
-# - *ZeRO-2 makes 70 billion parameters fit.* It does not shard weights; 4 bits do it.
-# - *Fine-tuning needs FP32.* BF16 with master copies in FP32.
+# - *ZeRO-2 makes 70 billion parameters fit.* It does not shard weights. The 4 bits make them fit.
+# - *Fine-tuning needs FP32.* BF16 with master copies in FP32 is enough.
 #
 # ### References
 #
-# 1. J. Frankle, M. Carbin, "The Lottery Ticket Hypothesis", ICLR 2019. https://arxiv.org/abs/1803.03635; J.
-#    Frankle et al., "Linear Mode Connectivity and the Lottery Ticket Hypothesis", ICML 2020.
-#    https://arxiv.org/abs/1912.05671
+# 1. J. Frankle, M. Carbin, "The Lottery Ticket Hypothesis", ICLR 2019. https://arxiv.org/abs/1803.03635; J. Frankle
+#    et al., "Linear Mode Connectivity and the Lottery Ticket Hypothesis", ICML 2020. https://arxiv.org/abs/1912.05671
 # 2. M. Zhu, S. Gupta, "To prune, or not to prune", 2017. https://arxiv.org/abs/1710.01878
-# 3. A. Mishra et al., "Accelerating Sparse Deep Neural Networks", 2021. https://arxiv.org/abs/2104.08378; J.
-#    Pool, C. Yu, "Channel Permutations for N:M Sparsity", NeurIPS 2021.
-# 4. P. Michel et al., "Are Sixteen Heads Really Better than One?", NeurIPS 2019.
-#    https://arxiv.org/abs/1905.10650
+# 3. A. Mishra et al., "Accelerating Sparse Deep Neural Networks", 2021. https://arxiv.org/abs/2104.08378; J. Pool, C.
+#    Yu, "Channel Permutations for N:M Sparsity", NeurIPS 2021.
+# 4. P. Michel et al., "Are Sixteen Heads Really Better than One?", NeurIPS 2019. https://arxiv.org/abs/1905.10650
 # 5. G. Hinton et al., "Distilling the Knowledge in a Neural Network", 2015. https://arxiv.org/abs/1503.02531
 # 6. E. Hu et al., "LoRA", 2021. https://arxiv.org/abs/2106.09685; S. Liu et al., "DoRA", 2024.
 #    https://arxiv.org/abs/2402.09353; D. Biderman et al., "LoRA Learns Less and Forgets Less", 2024.

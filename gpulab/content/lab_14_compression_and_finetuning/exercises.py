@@ -259,12 +259,11 @@ EXERCISES: tuple[Exercise, ...] = (
             for kind in ("by hand", "equal layers", "layers of other sizes", "nothing, everything")
         ),
         hints=(
-            "Which weights go is decided by one list of the magnitudes of all layers' trained weights "
-            "together.",
+            "Make one list of the magnitudes of all layers' trained weights. It decides which weights go.",
             "Sort pairs of (magnitude, place), where a place is (layer, index). The first round(sparsity · "
             "n) places of that list are the ones that go.",
-            "What stays gets its *initial* value back, what goes gets 0.0. The result has the layers of the "
-            "input.",
+            "A weight that stays gets its *initial* value, and one that goes gets 0.0. The result has the "
+            "same layers as the input.",
         ),
         section="2 · Which weights, and how many at once",
     ),
@@ -281,10 +280,11 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=1e-12,
         detective=True,
         hints=(
-            "Look at the masks (`named_buffers`) after each round: which share of the weights that the round "
-            "found did it remove?",
-            "Before a round a share 1 − s remains, afterwards 1 − t. The round removes t − s of it all.",
-            "Where nothing remains there is nothing to divide by: the amount is 0.",
+            "Look at the masks (`named_buffers`) after each round. Which share of the weights that were "
+            "still there did the round remove?",
+            "Before a round the share 1 − s remains, and afterwards 1 − t. The round removes t − s of all "
+            "weights.",
+            "If nothing remains, you cannot divide by it: the amount is 0.",
         ),
         section="Detective · Half of the weights",
     ),
@@ -311,19 +311,19 @@ EXERCISES: tuple[Exercise, ...] = (
                 "matrix FLOPs",
                 naive=lambda s: feed_flops(s, "hidden"),
                 why="only the neurons that stay",
-                advice="Which shapes have the matrices that you multiply? A zero is multiplied like any "
-                "number.",
+                advice="Which shapes do the matrices have that you multiply? A zero is multiplied like any "
+                "other number.",
                 unit="FLOP",
                 case=EVERY,
             ),
         ),
         hints=(
-            "A score for each neuron first: `norm(dim=…)` gives all lengths along an axis at once. Along "
-            "which axis of `up`, and along which of `down`, do the numbers of one neuron lie?",
-            "`scores.topk(count).indices` are the places of the neurons that stay. Rows of `up`, places of "
-            "`up_bias`, columns of `down` belong to them.",
-            "With `stay` for these places, `up[stay]` and `down[:, stay]` are smaller matrices; `down_bias` "
-            "stays whole.",
+            "First compute a score for each neuron. `norm(dim=…)` gives all lengths along an axis at once. "
+            "Along which axis of `up`, and along which of `down`, are the numbers of one neuron?",
+            "`scores.topk(count).indices` are the places of the neurons that stay. They choose rows of `up`, "
+            "numbers of `up_bias` and columns of `down`.",
+            "If `stay` are these places, `up[stay]` and `down[:, stay]` are smaller matrices. `down_bias` "
+            "stays as it is.",
         ),
         section="3 · Whole neurons, whole heads",
     ),
@@ -348,16 +348,17 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=0.7,
                 sense=">=",
                 why="1 is the best of the six masks",
-                advice="Which two of four keep most?",
+                advice="Which two of the four numbers keep the most magnitude?",
                 unit="of what the best masks keep",
                 case=EVERY,
             ),
         ),
         hints=(
-            "For each group of four: the places of its two largest magnitudes, in rising order.",
-            "`sorted(range(4), key=lambda i: -abs(group[i]))[:2]`, sorted again, gives first < second. A "
+            "For each group of four, find the places of its two largest magnitudes, in rising order.",
+            "`sorted(range(4), key=lambda i: -abs(group[i]))[:2]`, sorted again, gives first < second. The "
             "group's four bits are `first | second << 2`.",
-            "Two groups share a byte: the even one in the lower four bits, the odd one in the upper four.",
+            "Two groups share a byte. The even one is in the lower four bits, and the odd one in the upper "
+            "four.",
         ),
         section="4 · Two of four",
     ),
@@ -382,17 +383,17 @@ EXERCISES: tuple[Exercise, ...] = (
                 "load sectors",
                 naive=lambda s: sparse_sectors(s, staged=False),
                 why="each value once, x once per block",
-                advice="Do neighbouring lanes read neighbouring values? And how often does a block read the "
-                "same x?",
+                advice="Do neighbouring lanes read neighbouring values? How often does a block read the same "
+                "element of x?",
             ),
         ),
         hints=(
-            "Let neighbouring lanes take neighbouring values: value v of a row belongs to group v // 2, and "
-            "its two bits lie in byte v // 4, from bit 2 · (v % 4) on.",
-            "All 8 warps of a block need all of x: copy it to a shared array of 1,024 float32 first, all "
-            "256 threads together, those without a row, too, and wait once for the whole block.",
-            "Each lane adds up its own products; `cuda.shfl_down_sync(0xffffffff, total, d)` for d = 16, 8, "
-            "4, 2, 1 adds the lanes.",
+            "Let neighbouring lanes take neighbouring values. Value v of a row belongs to group v // 2, and "
+            "its two bits are in byte v // 4, from bit 2 · (v % 4) on.",
+            "All 8 warps of a block need all of x. So first copy x to a shared array of 1,024 float32, with "
+            "all 256 threads, including those without a row. Then wait at one barrier.",
+            "Each lane adds up its own products. Then `cuda.shfl_down_sync(0xffffffff, total, d)` for d = "
+            "16, 8, 4, 2, 1 adds the lanes.",
         ),
         section="5 · A kernel that reads half",
     ),
@@ -423,11 +424,12 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=2e-4,
         atol=1e-5,
         hints=(
-            "KL is the sum over the vocabulary of p · (log p − log q). Which of both is the teacher? And "
-            "what is the logarithm of a probability that has become 0, as with logits of hundreds?",
-            "`F.log_softmax` gives logarithms without going through probabilities. `F.kl_div` takes log q "
-            "first; its default divides by rows · vocabulary, `reduction='batchmean'` by the rows.",
-            "The soft part is multiplied by temperature² and 1 − alpha, the cross-entropy of the student at "
+            "KL is the sum over the vocabulary of p · (log p − log q). Which of the two is the teacher? And "
+            "with logits of hundreds, what is the logarithm of a probability that has become 0?",
+            "`F.log_softmax` gives logarithms without computing the probabilities first. `F.kl_div` takes "
+            "log q first. By default it divides by rows · vocabulary, and with `reduction='batchmean'` by "
+            "the rows.",
+            "Multiply the KL by temperature² and by 1 − alpha, and the cross-entropy of the student at "
             "temperature 1 by alpha.",
         ),
         section="6 · Learning from a teacher",
@@ -452,8 +454,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "launches",
                 naive=lambda s: 3 * int(s["rows"]),
                 why="as many for any number of rows and adapters",
-                advice="`a[adapter]` is the right matrix for each row, at once. What multiplies n vectors "
-                "by n matrices in one launch?",
+                advice="`a[adapter]` gives the right matrix for each row, all at once. What multiplies n "
+                "vectors by n matrices in one launch?",
                 unit="launches",
                 case=EVERY,
             ),
@@ -464,17 +466,17 @@ EXERCISES: tuple[Exercise, ...] = (
                 "matrix FLOPs",
                 naive=lambda s: 2 * serve_flops(s),
                 why="the base once, and for each row its own adapter",
-                advice="Is a product of B and A formed, or an adapter applied to a row that does not use it?",
+                advice="Do you multiply B by A, or apply an adapter to a row that does not use it?",
                 unit="FLOP",
                 case=EVERY,
             ),
         ),
         hints=(
-            "y = W x + scale · B (A x), with the parentheses like this: first down to r numbers, then up.",
-            "`a[adapter]` has the shape (n, r, d). `torch.bmm` multiplies n matrices by n matrices; a "
+            "y = W x + scale · B (A x). The parentheses matter: first down to r numbers, then up again.",
+            "`a[adapter]` has the shape (n, r, in). `torch.bmm` multiplies n matrices by n matrices, and a "
             "vector is a matrix with one column.",
-            "`x[:, :, None]` is (n, in, 1). With `a[adapter]` it becomes (n, r, 1), with `b[adapter]` "
-            "(n, out, 1); the last axis goes away at the end.",
+            "`x[:, :, None]` has the shape (n, in, 1). The product with `a[adapter]` has (n, r, 1), and that "
+            "with `b[adapter]` has (n, out, 1). At the end remove the last axis.",
         ),
         section="8 · Many adapters, one model",
     ),
@@ -491,8 +493,8 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-4,
         atol=1e-5,
         hints=(
-            "First the sum as for LoRA. Its rows have some length; which should they have?",
-            "`sum.norm(dim=1, keepdim=True)` has the lengths of the rows.",
+            "First compute the sum as for LoRA. Which lengths do its rows have, and which should they have?",
+            "`sum.norm(dim=1, keepdim=True)` gives the lengths of the rows.",
             "Divide each row by its length and multiply it by its number of `magnitude`, which needs a "
             "second axis: `magnitude[:, None]`.",
         ),
@@ -506,11 +508,12 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=tuple(_case(way, way=way) for way in WAYS),
         rtol=1e-12,
         hints=(
-            "Two numbers first: how many parameters a layer has, and how many its six adapters have. One at "
-            "a matrix of i × o has a pair of rank × i and o × rank numbers.",
-            "A layer has 12 · width² parameters. What is trained costs 16 bytes and 6 FLOPs per token; what "
-            "is frozen costs 2 bytes (NF4: 4 bits, 1 byte for 64, 4 bytes for 16,384) and 4 FLOPs per token.",
-            "With `full` all parameters are trained and there are no adapters.",
+            "First compute two numbers: how many parameters a layer has, and how many its six adapters have. "
+            "An adapter at a matrix of i × o has a pair of matrices with rank · i and o · rank numbers.",
+            "A layer has 12 · width² parameters. A number that learns costs 16 bytes and 6 FLOPs per token. "
+            "A frozen one costs 2 bytes (NF4: 4 bits, 1 byte for 64, 4 bytes for 16,384) and 4 FLOPs per "
+            "token.",
+            "With `full` all parameters learn, and there are no adapters.",
         ),
         section="9 · Fine-tuning as a workload",
     ),
@@ -526,32 +529,32 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Sparsity at which the loss per story has risen by 1 nat, without further training",
         "%",
         None,
-        "What a weight adds to an output varies with its square. The smaller half of the weights has few "
-        "percent of all squares; the share of the squares grows much faster than that of the weights.",
+        "What a weight adds to the variance of an output is proportional to its square. The smaller half of "
+        "the weights has only a few percent of all squares.",
         0.25,
     ),
     _prediction(
         "masked_flops",
-        "Percent of the matrix FLOPs that remain when a mask sets three quarters of the neurons to zero",
+        "Matrix FLOPs that remain, in percent, when a mask sets three quarters of the neurons to zero",
         "%",
         100,
-        "The product has the same shapes. A zero is multiplied like any other number.",
+        "The matrices have the same shapes, and a zero is multiplied like any other number.",
     ),
     _prediction(
         "bytes24",
         "Bytes of a 2:4 matrix, of FP16 numbers with 2-bit indices, in percent of the dense one's",
         "%",
         56.25,
-        "Two numbers of 2 bytes and two indices of 2 bits are 4.5 bytes; four numbers are 8.",
+        "Two numbers of 2 bytes and two indices of 2 bits are 4.5 bytes, and four numbers are 8.",
     ),
     _prediction(
         "soft_gradient",
         "How many times smaller the gradient of KL at T = 8 is than at T = 1, without T²",
         "×",
         None,
-        "One factor 1/T from the softmax's argument, another because the two softened distributions differ "
-        "by about 1/T as much: T² = 64. That holds for logits / T well below 1; at T = 1 these are not, so "
-        "the ratio is not exactly T².",
+        "One factor 1/T comes from the softmax's argument, and another because the two softened "
+        "distributions differ by about 1/T as much: T² = 64. This holds for logits / T well below 1. At T = "
+        "1 they are not, so the ratio is not exactly T².",
         0.25,
     ),
     _prediction(
@@ -559,7 +562,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Parameters of a rank-8 adapter at a 4,096 × 4,096 matrix, in percent of the matrix's",
         "%",
         100 * 8 * 2 / 4096,
-        "8 · (4,096 + 4,096) of 4,096²: 2 · 8 / 4,096.",
+        "8 · (4,096 + 4,096) of 4,096² numbers: 2 · 8 / 4,096.",
         0.03,
     ),
     _prediction(
@@ -568,7 +571,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "out",
         "%",
         200 / 3,
-        "Forward, gradient of the activations, gradient of the weights: only the third falls away.",
+        "Of the forward pass, the gradients of activations and those of weights, only the third is not "
+        "needed.",
         0.02,
     ),
 )
