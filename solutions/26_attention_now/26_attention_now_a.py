@@ -39,9 +39,9 @@ gpulab.start("26", gpu="H100")
 # %% [markdown]
 # ## 1 · An exponential without its unit
 #
-# An SM has 16 **special-function units**. They compute 2ˣ, logarithms, sines and reciprocals, each SM 16 of them in a
-# clock. Attention needs one exponential for each score. With heads of 128 numbers, a score and its use are 2 · 128 =
-# 256 multiply-adds.
+# An SM has 16 **special-function units**. Together they compute 16 values of 2ˣ in a clock, or as many logarithms, sines or
+# reciprocals. Attention needs one exponential for each score. With heads of 128 numbers, a score and its use are
+# 2 · 128 = 256 multiply-adds.
 #
 # **Predict.** How long does the exponential of a score take on a B200, in percent of the time of its 256 multiply-adds
 # in float16? An SM of a B200 makes 4,096 of these in a clock.
@@ -70,7 +70,7 @@ gpulab.plot.bars(
 #
 # ![A float32 number: sign, eight bits of exponent, 23 bits of fraction. The polynomial gives 2 to the f; the whole number i is added to the exponent.](drawings/exponent.svg)
 #
-# Rounding x to i has a trick of its own, because a conversion between float and int is slow on a GPU as well. Floats
+# Rounding x to i takes a trick, because conversions between float and int are slow on a GPU as well. Floats
 # between 2²³ and 2²⁴ have no fraction bits. If you add 1.5 · 2²³ = 12,582,912 to x, the sum is rounded to a whole
 # number, and i stands in its lowest bits. If you subtract 12,582,912 again, you have i as a float. An example with
 # x = −3.3:
