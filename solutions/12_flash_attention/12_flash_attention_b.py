@@ -713,7 +713,8 @@ plot.bars(
 # **FlashAttention-4 (2026)** is for the B200, whose products are twice as fast again, with exponentials as before
 # (T. Zadouri et al., 2026). A score's exponential now takes as long as its products, so taking turns is no longer
 # enough. Version 4 computes some exponentials as polynomials on the float32 lanes. It also rescales only where a
-# maximum has grown enough to matter: it does what `seldom` does, but with a threshold.
+# maximum has grown enough to matter: it does what `seldom` does, but with a threshold. In lab 26 you write both, and
+# the division of work of version 3.
 #
 # ## 8 · What was published
 #
