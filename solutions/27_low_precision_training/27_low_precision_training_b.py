@@ -168,7 +168,7 @@ for name, muon, colour in (("AdamW", False, "#767676"), ("Muon", True, "#0064a4"
         f"{name}, gap {losses[-1] - FLOOR:.2f}",
         (STEPS + 1, losses[-1]),
         color=colour,
-        va="top" if muon else "bottom",
+        va="bottom",
         annotation_clip=False,
     )
 ax.axhline(FLOOR, color="#767676", linestyle=":", linewidth=0.8)
@@ -330,7 +330,7 @@ for (name, (e, fa, a, fb, b)), colour in zip(CHINCHILLA.items(), ("#d55e00", "#0
         color=colour,
         va="center",
         ha="right",
-        xytext=(0, 10),
+        xytext=(0, 10 if "printed" in name else -12),
         textcoords="offset points",
     )
 ax.axhline(20, color="#767676", linestyle=":", linewidth=0.8)
@@ -341,8 +341,8 @@ plot.picture(
 )
 
 # %% [markdown]
-# The two curves show **where a fit lies**. Hoffmann et al. reported 20 tokens per parameter by two methods, and for the
-# third printed exponents that contradict them. T. Besiroglu et al. (2024) read the runs off the figures and fitted
+# The two curves show **where a fit lies**. Hoffmann et al. found by two methods that parameters and tokens should grow
+# alike, and for the third they printed exponents that contradict this. T. Besiroglu et al. (2024) read the runs off the figures and fitted
 # them again. They found that the original optimization had stopped too early, that the printed numbers were rounded
 # too much, and that the stated confidence was far too high. A fit also cannot see what all its runs share: a learning
 # rate schedule that does not fit their length, or parameters of the embedding that are left out, bend the law.
@@ -382,7 +382,7 @@ for served in (0, 1e11, 1e12, 1e13):
 # ## Beyond · Cheaper Newton–Schulz
 #
 # This task is open-ended and ungraded. The **figure of merit** is the matrix FLOPs of `polar` for 256 × 4,096, with a
-# result within 0.002 of the reference. Naive, from the long side: 2.7 · 10¹² FLOPs or more. Reference: 5 · (4·m²·n +
+# result within 0.002 of the reference. Naive, from the long side: 7.7 · 10¹¹ FLOPs. Reference: 5 · (4·m²·n +
 # 2·m³) = 5.5 · 10⁹. Bound for any method that reads X and makes one new matrix from it: 4·m²·n = 1.1 · 10⁹. All
 # five steps can be done on m × m matrices alone, because X Xᵀ of the next step follows from that of this one.
 
