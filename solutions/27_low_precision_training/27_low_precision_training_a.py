@@ -484,8 +484,7 @@ gpulab.check("bits.four", four)
 # ## 7 · Layers that stay
 #
 # Some layers suffer more from four bits than others. NVIDIA kept about 15 % of the linear layers in BF16, most of
-# them at the end of the network, and reports that training diverged with all of them in FP4 (section 4.1 of the
-# paper).
+# them at the end of the network, and reports that training diverged with all of them in FP4.
 #
 # **Predict.** Four bits are four times as fast as BF16 on some GPU, and 15 % of the work stays in BF16. How many
 # times as fast are the linear layers together?

@@ -24,9 +24,9 @@ far (R. Graham, 1969) is at most a third above the optimum, and with many matric
 elements mislead: 64 × 1,024 and 256 × 256 both have 65,536, and a step costs 17.3 and 100.7 million FLOPs.
 
 **forecast**: the loss of a run with N parameters and D tokens is E + A / N^a + B / D^b, with a relative noise
-of 0.03 %. Given a and b, E, A and B are a linear least-squares problem, so a grid over two exponents suffices.
-A power law without E, drawn as a straight line in logarithms, misses. The rule of 20 tokens per parameter costs
-what `regret` counts where a and b differ.
+of 0.03 %. Given a and b, E, A and B are a linear least-squares problem, so a grid over two exponents
+suffices. A power law without E, drawn as a straight line in logarithms, misses by 0.7 nats. The laws'
+optima lie near 1 and 200 tokens per parameter, so the rule of 20 costs 0.04 to 0.06 nats.
 
 **split**: 6·N·D to train, 2·N for each token served. With S tokens served D = (C − 2·N·S) / (6·N), and the
 loss is a function of N with one minimum. Without S it is N = G · (C/6)^(b/(a+b)) with

@@ -26,7 +26,7 @@ DRAWINGS = (
         "blocks",
         "Blocks of a matrix: a row of the first has a scale for each four numbers of a token; a square of the second has one for each four by four.",
         row(
-            titled("flat blocks", cells(["rrrrwwww", "ggggoooo", "wwwwrrrr", "oooogggg"], size=22)),
+            titled("flat blocks", cells(["rrrrwwww", "ggggrrrr", "wwwwgggg", "rrrrwwww"], size=22)),
             titled("square blocks", cells(["rrrrwwww"] * 4, size=22)),
             gap=30,
         ),
@@ -36,8 +36,8 @@ DRAWINGS = (
         "two_sums",
         "Activations of tokens by width: the forward product sums along a row, over the width; the gradient of the weights sums along a column, over the tokens.",
         row(
-            titled("forward: sum over the width", cells(["rrrrrr", "......", "......", "......"], size=26)),
-            titled("dW: sum over the tokens", cells(["w....."] * 4, size=26)),
+            titled("over the width", cells(["rrrrrr", "......", "......", "......"], size=26)),
+            titled("over the tokens", cells(["w....."] * 4, size=26)),
             gap=30,
         ),
     ),
