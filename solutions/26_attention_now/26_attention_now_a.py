@@ -555,6 +555,13 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
+# When each warp works and waits, and when the tensor cores multiply. Do the two warpgroups wait at the same time?
+
+# %%
+gpulab.need(attend)
+gpulab.timeline(attend, q, k, vt, out)
+
+# %% [markdown]
 # **See.** What the sanitizer says if warps give a slot back before the second product is made.
 
 # %%
@@ -668,8 +675,8 @@ gpulab.recap("26")
 #
 # 1. J. Shah, G. Bikshandi, Y. Zhang, V. Thakkar, P. Ramani, T. Dao, "FlashAttention-3: Fast and Accurate Attention with
 #    Asynchrony and Low-precision", 2024. https://arxiv.org/abs/2407.08608
-# 2. T. Zadouri et al., "FlashAttention-4: Algorithm and Kernel Pipelining Co-Design for Asymmetric Hardware Scaling",
-#    2026. https://www.together.ai/blog/flashattention-4
+# 2. T. Zadouri, M. Hoehnerbach, J. Shah, T. Liu, V. Thakkar, T. Dao, "FlashAttention-4: Algorithm and Kernel Pipelining
+#    Co-Design for Asymmetric Hardware Scaling", 2026. https://arxiv.org/abs/2603.05451
 # 3. M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018. https://arxiv.org/abs/1805.02867
 # 4. NVIDIA, *CUDA C++ Best Practices Guide*: throughput of native arithmetic instructions.
 #    https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/
