@@ -269,7 +269,8 @@ class WarpRoles(Observer):
 
     def _wait_too(self, warp: Warp, event: Event) -> None:
         done = self.deeds[warp]
-        if done and done[-1].kind == "wait" and done[-1].events[:1] and done[-1].events[0][0] == "product":
+        last = done[-1] if done and not self._work.get(warp) else Deed("work")
+        if last.kind == "wait" and last.events[0][0] == "product":  # the same wait
             done[-1] = Deed("wait", events=(*done[-1].events, event), index=done[-1].index)
         else:
             self._add(warp, Deed("wait", events=(event,)))
