@@ -195,7 +195,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 0.5,
                 "local memory",
                 why="64 + 64 numbers in registers",
-                advice="Registers have no addresses. Does each loop over your local arrays run to a constant?",
+                advice="Registers have no addresses. Does each loop over a local array run to a constant?",
             ),
         ),
         rtol=1e-3,  # a logit of 1,000 is known to 6e-5, and so is its weight
