@@ -88,8 +88,10 @@ def test_no_budget_limits_a_ratio_which_cheap_requests_or_idle_blocks_would_lowe
         if exercise.lab != "99"
         for budget in exercise.budgets
     }
-    # Weighted by the bytes waited for: further waits or threads change nothing, further copies cost bytes.
-    limited = {each for each in limited if each[1] != "async_bytes_in_flight"}
+    # Weighted by what is waited for: further waits or threads change nothing, further copies and products are
+    # limited themselves.
+    weighted = ("async_bytes_in_flight", "bulk_bytes_in_flight", "warpgroup_products_in_flight")
+    limited = {each for each in limited if each[1] not in weighted}
     assert [each for each in limited if (metric := METRICS.get(each[1])) and metric.ratio] == []
 
 

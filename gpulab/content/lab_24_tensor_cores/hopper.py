@@ -10,6 +10,7 @@
 | | | | mixed warps | – | 0 | |
 | | | | barriers | 1 a step | 1 | |
 | | | | phases | 1 a step | 1 for 3 steps | |
+| | | | products | – | 1 for 16 of k | |
 | | | | copies | – | 2 a step | |
 | | | | loads by threads | – | 0 | |
 | tensor.promote | host code, FP8 | sums in float32 | operations | k/32 sums | k/128 sums | 5 |
@@ -235,8 +236,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 case=EVERY,
             ),
             phases_budget(3, steps, 0.5),
-            copies_budget(0.3, partial(copies, TILE)),
-            _by_threads(0.3, "shared_load_requests", "loads from shared memory"),
+            _products(0.25, 16),
+            copies_budget(0.25, partial(copies, TILE)),
+            _by_threads(0.1, "shared_load_requests", "loads from shared memory"),
         ),
         hints=(
             "The producer is `roles` of lab 23, with two copies a slot instead of one.",

@@ -1,4 +1,4 @@
-# exercise: triton.linear  fails: right
+# exercise: triton.linear  fails: right  says: cancelling
 import triton.language as tl
 
 from gpulab import triton

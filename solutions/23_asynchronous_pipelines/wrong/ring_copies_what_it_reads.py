@@ -1,4 +1,4 @@
-# exercise: async.ring  fails: bytes
+# exercise: async.ring  fails: bytes  says: is a tile copied twice
 from gpulab import cupy as cp
 
 ring = cp.RawKernel(

@@ -1,4 +1,4 @@
-# exercise: tensor.memory  fails: products
+# exercise: tensor.memory  fails: products  says: with no product at all
 from gpulab import cupy as cp
 
 plain = cp.RawKernel(
