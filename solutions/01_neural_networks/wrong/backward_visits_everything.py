@@ -1,4 +1,4 @@
-# exercise: neural.backward  fails: visits of no use  says: rest on every value
+# exercise: neural.backward  fails: visits of no use  says: depend on every value
 def backward(parents, result):
     uses = [0] * len(parents)
     for mine in parents:

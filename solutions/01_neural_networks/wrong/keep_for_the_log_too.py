@@ -1,4 +1,4 @@
-# exercise: neural.keep  fails: all layers learn, kept of no use  says: last value rest on that step
+# exercise: neural.keep  fails: all layers learn, kept of no use  says: last value depend on that step
 def keep(tape, learn):
     wanted = set(learn)
     for value, (op, *uses) in enumerate(tape):

@@ -1,4 +1,4 @@
-# exercise: parallel.compact  fails: loaded bytes  says: how many are kept before it
+# exercise: parallel.compact  fails: loaded bytes  says: how many elements are kept before it
 import numpy as np
 from numba import float32, int32
 

@@ -1,4 +1,4 @@
-# exercise: compress.pack24  fails: magnitude kept  says: Which two of four keep most
+# exercise: compress.pack24  fails: magnitude kept  says: Which two of the four numbers keep the most
 def pack24(weights):
     values, metadata = [], []
     for row in weights:

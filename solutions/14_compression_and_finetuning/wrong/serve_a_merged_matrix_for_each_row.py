@@ -1,4 +1,4 @@
-# exercise: compress.serve  fails: matrix FLOPs  says: Is a product of B and A formed
+# exercise: compress.serve  fails: matrix FLOPs  says: Do you multiply B by A
 import torch
 
 

@@ -1,4 +1,4 @@
-# exercise: compress.shrink  fails: matrix FLOPs  says: A zero is multiplied like any number
+# exercise: compress.shrink  fails: matrix FLOPs  says: A zero is multiplied like any other number
 import torch
 from torch.nn import functional as F
 
