@@ -15,7 +15,7 @@ def roles_apart(points: float) -> Budget:
         points,
         "warps that load and write",
         why="each warp has one role",
-        advice="One warp brings tiles, another one writes `out`. How do tiles get from one to the other?",
+        advice="One warp brings tiles, another one writes results. How do tiles get from one to the other?",
         case=EVERY,
     )
 

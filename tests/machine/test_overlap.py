@@ -165,3 +165,9 @@ def test_what_launches_nothing_is_said() -> None:
         gpulab.timeline(lambda: None)
     with pytest.raises(NoTimeline, match="how many blocks and threads"):
         gpulab.timeline(cuda.jit(lambda a: None))
+
+
+def test_a_block_that_does_too_much_is_refused_and_not_cut_off_in_silence(monkeypatch) -> None:
+    monkeypatch.setattr("gpulab.simulator.observe.warp_roles.MOST", 100)
+    with pytest.raises(NoTimeline, match=r"too much to be drawn.*fewer tiles"):
+        of_lab_23("roles", "H100", 160, 512)

@@ -17,13 +17,11 @@ from gpulab.simulator import device as devices
 from gpulab.simulator import hardware
 from gpulab.simulator.hardware import GPU, pipelines
 from gpulab.simulator.observe import Deed, WarpRoles
+from gpulab.simulator.observe.warp_roles import MOST, Event, Warp
 from gpulab.simulator.ptx import Instruction
 
 if TYPE_CHECKING:
     from gpulab.plot.moving import Moving
-
-Warp = tuple[int, int]
-Event = tuple[str, int, int, int]
 
 HOW = (
     "A model of one block on an SM, not a measurement: an instruction of a warp takes {issue} cycles; a copy "
@@ -115,7 +113,8 @@ def timeline(run: Callable[..., Any], *args: Any, **named: Any) -> Timeline:
     """Run ``run(*args, **named)`` once and say when the warps of its first block work and wait.
 
     `run` is a kernel with its launch shape or host code; the last launch is looked at. With clusters all
-    blocks of the first one are there. Raises NoTimeline where nothing is launched.
+    blocks of the first one are there. Raises NoTimeline where nothing is launched, and for a block that does
+    too much.
 
     >>> @cuda.jit
     ... def double(a):
@@ -139,6 +138,11 @@ def timeline(run: Callable[..., Any], *args: Any, **named: Any) -> Timeline:
     if not seen:
         raise NoTimeline(f"timeline: `{getattr(run, '__name__', run)}` launched no kernel.")
     launch, roles = seen[-1]
+    if roles.dropped:
+        raise NoTimeline(
+            f"timeline: {launch.kernel.name} does too much to be drawn: its first block alone takes more "
+            f"than {MOST:,} steps. Give it fewer tiles."
+        )
     instructions = device.program(launch.kernel).instructions
     rates = Rates.of(device.gpu)
     return Timeline(

@@ -54,6 +54,7 @@ from gpulab.checks.builders import answered, prediction
 from gpulab.checks.evidence import Artefacts, TensorGraph
 from gpulab.checks.operators import COMMON
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
+from gpulab.subjects import numerics
 
 LAB = "27"
 TOPIC = "bits"
@@ -174,9 +175,7 @@ def signs(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
 
 def sylvester(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
     """The Hadamard matrix of 16 × 16, divided by 4, so that it is orthogonal."""
-    two = np.array([[1.0, 1.0], [1.0, -1.0]])
-    four = np.kron(two, two)
-    return np.kron(four, four) / 4
+    return numerics.hadamard(np.eye(TILE))
 
 
 def rotate_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,19 +16,6 @@ Array = np.ndarray
 Phase = tuple[int, int, int]  # block, address of the mbarrier in its shared memory, parity
 
 BEFORE_THE_FIRST = 1  # the parity of the phase before phase 0
-
-
-@dataclass
-class _Warps:
-    """By block of a chunk and warp: whether it has loaded from global memory, and stored to it."""
-
-    chunk: Chunk
-    load: Array = field(init=False)
-    store: Array = field(init=False)
-
-    def __post_init__(self) -> None:
-        shape = self.chunk.blocks.size, self.chunk.warps_per_block
-        self.load, self.store = np.zeros(shape, bool), np.zeros(shape, bool)
 
 
 @dataclass(frozen=True)
@@ -51,13 +38,8 @@ class PipelineCounts:
     warpgroup_products_behind: int = 0
 
 
-@dataclass
-class _Products:
-    """By block of a chunk and warpgroup: products in flight, and those that the last wait was for."""
-
-    chunk: Chunk
-    in_flight: Array
-    made: Array
+LOADED, STORED = 0, 1  # what a warp has done to global memory
+IN_FLIGHT, MADE = 0, 1  # where a warpgroup's products are
 
 
 class Pipelines(Observer):
@@ -68,15 +50,16 @@ class Pipelines(Observer):
         self._bytes_behind = 0
         self._products_made = 0
         self._products_behind = 0
-        self._warps: dict[int, _Warps] = {}  # by the first block of a chunk
-        self._products: dict[int, _Products] = {}
+        # By the first block of a chunk: whether warps did, (2, B, warps), and products, (2, B, warpgroups).
+        self._warps: dict[int, Array] = {}
+        self._products: dict[int, Array] = {}
         self._over: dict[tuple[int, int], tuple[int, int]] = {}  # mbarrier → last parity, phases
         self._sent: dict[int, dict[Phase, int]] = defaultdict(dict)  # block → bytes on their way
 
     @property
     def counts(self) -> PipelineCounts:
         return PipelineCounts(
-            mixed_warps=sum(int((warps.load & warps.store).sum()) for warps in self._warps.values()),
+            mixed_warps=sum(int(warps.all(axis=0).sum()) for warps in self._warps.values()),
             mbarrier_phases=max((phases for _, phases in self._over.values()), default=0),
             bulk_bytes_arrived=self._bytes_arrived,
             bulk_bytes_behind=self._bytes_behind,
@@ -87,8 +70,7 @@ class Pipelines(Observer):
     def access(self, access: Access) -> None:
         if access.space != "global" or access.kind == "atomic":
             return
-        warps = self._of(access.chunk)
-        moved = warps.load if access.kind == "load" else warps.store
+        moved = self._of(access.chunk)[LOADED if access.kind == "load" else STORED]
         if access.lanes is None:
             moved[:] = True
         else:
@@ -98,9 +80,8 @@ class Pipelines(Observer):
     def bulk(self, transfer: Transfer) -> None:
         if transfer.address is None or transfer.kind == "prefetch":
             return
-        warps = self._of(transfer.chunk)
-        moved = warps.load if transfer.kind == "load" else warps.store
-        moved[transfer.row, transfer.lane // WARP] = True
+        what = LOADED if transfer.kind == "load" else STORED
+        self._of(transfer.chunk)[what, transfer.row, transfer.lane // WARP] = True
         if transfer.barrier is None or transfer.barrier_rows is None or transfer.phase is None:
             return
         assert transfer.offset is not None
@@ -133,19 +114,21 @@ class Pipelines(Observer):
     def product(self, index: int, warpgroups: Array, made: bool, chunk: Chunk) -> None:
         first = int(chunk.blocks[0])
         if first not in self._products:
-            none = np.zeros(warpgroups.shape, np.int64)
-            self._products[first] = _Products(chunk, none, none.copy())
+            self._products[first] = np.zeros((2, *warpgroups.shape), np.int64)
         products = self._products[first]
-        products.in_flight += -1 * warpgroups if made else warpgroups
-        products.made += warpgroups * made
+        products[IN_FLIGHT] += -1 * warpgroups if made else warpgroups
+        products[MADE] += warpgroups * made
 
     def warp_sync(self, index: int, lanes: Array | None, masks: Array | None, chunk: Chunk) -> None:
         """At the end of a wait for products: what it was for is made, and the others are in flight."""
         products = self._products.get(int(chunk.blocks[0]))
-        if products is not None and products.made.any():
-            self._products_made += int(products.made.sum())
-            self._products_behind += int((products.made * products.in_flight).sum())
-            products.made[:] = 0
+        if products is not None and products[MADE].any():
+            self._products_made += int(products[MADE].sum())
+            self._products_behind += int(products.prod(axis=0).sum())
+            products[MADE] = 0
 
-    def _of(self, chunk: Chunk) -> _Warps:
-        return self._warps.setdefault(int(chunk.blocks[0]), _Warps(chunk))
+    def _of(self, chunk: Chunk) -> Array:
+        first = int(chunk.blocks[0])
+        if first not in self._warps:
+            self._warps[first] = np.zeros((2, chunk.blocks.size, chunk.warps_per_block), bool)
+        return self._warps[first]

@@ -1,10 +1,11 @@
-"""bfloat16, TF32, and pairs of halves packed into one 32-bit register; smaller ones are in `small_floats`.
+"""bfloat16, TF32, and pairs of floats packed into one register; `small_floats` has those of 8 bits and less.
 
 A packed operation is the scalar one done on both halves: registers are seen as arrays with one more axis.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from . import small_floats
 from .conversions import conversion
 from .floats import canonical, round_to_odd, round_toward, two_sum
 from .opcodes import Function, Opcode, Operation
+from .small_floats import FORMS
 from .types import DTYPES, I32, I64
 
 Array = np.ndarray
@@ -211,14 +213,18 @@ def _retyped(op: Opcode, type_: str) -> Opcode:
 # ---- conversions ----------------------------------------------------------------------------------
 
 
+def _clipper(op: Opcode) -> Callable[[Array], Array]:
+    """What ``relu`` does: negative numbers and NaN become 0."""
+    if "relu" not in op.modifiers:
+        return lambda x: x
+    return lambda x: np.where(x > 0, x, x.dtype.type(0))
+
+
 def _conversion(op: Opcode) -> Operation | None:
     target, source = op.types
     f4, f2 = np.dtype("f4"), np.dtype("f2")
     mode = next((m for m in ("rz", "rna", "rn", "rp", "rm") if m in op.modifiers), "rn")
-    relu = "relu" in op.modifiers
-
-    def clip(x: Array) -> Array:
-        return np.where(x > 0, x, x.dtype.type(0)) if relu else x
+    clip = _clipper(op)
 
     if target == "bf16" and source == "f32":
         return Operation(lambda x: to_bf16(clip(x), mode), (f4,), (HALF_BITS,))
@@ -249,4 +255,59 @@ def _conversion(op: Opcode) -> Operation | None:
             return join(np.stack([np.broadcast_to(narrow(x), shape) for x in (lower, upper)], axis=-1))
 
         return Operation(pair, (f4, f4), (I32,))
-    return small_floats.conversion(op, from_bf16, to_bf16)
+    return _small_conversion(op)
+
+
+def _packed(form: str, codes: Array) -> Array:
+    """Codes (…, 2), the lower first → a register: two bytes, or one byte of two 4-bit numbers."""
+    if form == "e2m1":
+        return (codes[..., 0] | codes[..., 1] << np.uint8(4)).astype(np.uint8)
+    return np.ascontiguousarray(codes).view(HALF_BITS)[..., 0]
+
+
+def _unpacked(form: str, x: Array) -> Array:
+    if form == "e2m1":
+        return np.stack([x & np.uint8(15), x >> np.uint8(4)], axis=-1)
+    codes = np.ascontiguousarray(x).view(np.uint8).reshape(*x.shape, 2)
+    return codes & np.uint8(2 * FORMS[form].sign - 1) if form in FORMS else codes
+
+
+def _small_conversion(op: Opcode) -> Operation | None:
+    """``cvt`` between pairs of small floats or scales and float32, f16x2, bf16x2; None for another."""
+    target, source = op.types
+    clip = _clipper(op)
+    mode = next((m for m in ("rz", "rp") if m in op.modifiers), "rn")
+    form = target.removesuffix("x2")
+    if form in FORMS or form == "ue8m0":
+        register = np.dtype("u1") if form == "e2m1" else HALF_BITS
+
+        def narrow(x: Array) -> Array:
+            if form == "ue8m0":
+                return small_floats.scales(x.astype(np.float32), mode, "satfinite" in op.modifiers)
+            return small_floats.encode(clip(x), form, mode)
+
+        if source == "f32":  # the first source becomes the upper half
+
+            def two(upper: Array, lower: Array) -> Array:
+                codes = np.broadcast_arrays(narrow(lower), narrow(upper))
+                return _packed(form, np.stack(codes, axis=-1))
+
+            return Operation(two, (np.dtype("f4"),) * 2, (register,))
+        if source in ("f16x2", "bf16x2"):
+            read = from_bf16 if source == "bf16x2" else lambda bits: bits.view(np.float16)
+            return Operation(lambda x: _packed(form, narrow(read(halves(x)))), (I32,), (register,))
+        return None
+    form = source.removesuffix("x2")
+    register = np.dtype("u1") if form == "e2m1" else HALF_BITS
+    if form == "ue8m0" and target == "bf16x2":
+        return Operation(lambda x: join(small_floats.of_scales(_unpacked(form, x))), (register,), (I32,))
+    if form in FORMS and target in ("f16x2", "bf16x2"):
+
+        def wide(x: Array) -> Array:
+            found = clip(small_floats.values(form)[_unpacked(form, x)])
+            if target == "bf16x2":
+                return join(to_bf16(found))
+            return join(canonical(found.astype(np.float16)).view(HALF_BITS))
+
+        return Operation(wide, (register,), (I32,))
+    return None

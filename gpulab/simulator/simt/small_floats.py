@@ -1,4 +1,4 @@
-"""Floats of 8, 6 and 4 bits, and the powers of two that scale blocks of them: codes, values, conversions.
+"""Floats of 8, 6 and 4 bits, and the powers of two that scale blocks of them: codes and values.
 
 Formats: OCP 8-bit Floating Point Specification and Microscaling Formats (MX) Specification. What becomes of
 numbers that a format does not have, PTX says under ``cvt``; NVIDIA's headers cuda_fp8.hpp, cuda_fp6.hpp and
@@ -7,19 +7,12 @@ cuda_fp4.hpp do the same in integers for GPUs without these instructions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from .floats import canonical
-from .opcodes import Opcode, Operation
-from .types import I32
-
 Array = np.ndarray
-
-HALF_BITS = np.dtype("i2")
 
 
 class Form(NamedTuple):
@@ -45,7 +38,7 @@ FORMS = {
     "e3m2": Form(3, 2, 3, 28.0),
     "e2m1": Form(2, 1, 1, 6.0),
 }
-SCALES_BIAS, SCALES_NAN = 127, 0xFF  # of ue8m0
+SCALES_NAN = 0xFF  # of ue8m0
 
 
 @cache
@@ -109,79 +102,3 @@ def of_scales(codes: Array) -> Array:
     wide = codes.astype(np.int16)
     bits = np.where(wide == 0, np.int16(0x0040), wide << np.int16(7))  # 2⁻¹²⁷ is subnormal there
     return np.where(wide == SCALES_NAN, np.int16(0x7FFF), bits)
-
-
-# ---- conversions of pairs --------------------------------------------------------------------------------
-
-
-def _halves(x: Array) -> Array:
-    """int32 registers → int16 (…, 2), the lower half first."""
-    return np.ascontiguousarray(x).view(HALF_BITS).reshape(*x.shape, 2)
-
-
-def _whole(pair: Array) -> Array:
-    return np.ascontiguousarray(pair).view(I32)[..., 0]
-
-
-def _packed(form: str, codes: Array) -> Array:
-    """Codes (…, 2), the lower first → a register: two bytes, or one byte of two 4-bit numbers."""
-    if form == "e2m1":
-        return (codes[..., 0] | codes[..., 1] << np.uint8(4)).astype(np.uint8)
-    return np.ascontiguousarray(codes).view(HALF_BITS)[..., 0]
-
-
-def _unpacked(form: str, x: Array) -> Array:
-    if form == "e2m1":
-        return np.stack([x & np.uint8(15), x >> np.uint8(4)], axis=-1)
-    codes = np.ascontiguousarray(x).view(np.uint8).reshape(*x.shape, 2)
-    return codes & np.uint8(2 * FORMS[form].sign - 1) if form in FORMS else codes
-
-
-def _read_pair(source: str, from_bf16: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Registers of two 16-bit floats → floats (…, 2), the lower first."""
-    if source == "bf16x2":
-        return lambda x: from_bf16(_halves(x))
-    return lambda x: _halves(x).view(np.float16)
-
-
-def conversion(
-    op: Opcode, from_bf16: Callable[[Array], Array], to_bf16: Callable[[Array], Array]
-) -> Operation | None:
-    """``cvt`` between pairs of small floats or scales and float32, f16x2, bf16x2; None for another."""
-    target, source = op.types
-    mode = next((m for m in ("rz", "rp") if m in op.modifiers), "rn")
-    form = target.removesuffix("x2")
-    if form in FORMS or form == "ue8m0":
-        register = np.dtype("u1") if form == "e2m1" else HALF_BITS
-
-        def narrow(x: Array) -> Array:
-            if form == "ue8m0":
-                return scales(x.astype(np.float32), mode, "satfinite" in op.modifiers)
-            return encode(np.where(x > 0, x, x.dtype.type(0)) if "relu" in op.modifiers else x, form, mode)
-
-        if source == "f32":  # the first source becomes the upper half
-
-            def two(upper: Array, lower: Array) -> Array:
-                codes = np.broadcast_arrays(narrow(lower), narrow(upper))
-                return _packed(form, np.stack(codes, axis=-1))
-
-            return Operation(two, (np.dtype("f4"),) * 2, (register,))
-        if source in ("f16x2", "bf16x2"):
-            read = _read_pair(source, from_bf16)
-            return Operation(lambda x: _packed(form, narrow(read(x))), (I32,), (register,))
-        return None
-    form = source.removesuffix("x2")
-    register = np.dtype("u1") if form == "e2m1" else HALF_BITS
-    if form == "ue8m0" and target == "bf16x2":
-        return Operation(lambda x: _whole(of_scales(_unpacked(form, x))), (register,), (I32,))
-    if form in FORMS and target in ("f16x2", "bf16x2"):
-
-        def wide(x: Array) -> Array:
-            found = values(form)[_unpacked(form, x)]
-            found = np.where(found > 0, found, np.float32(0)) if "relu" in op.modifiers else found
-            if target == "bf16x2":
-                return _whole(to_bf16(found))
-            return _whole(canonical(found.astype(np.float16)).view(HALF_BITS))
-
-        return Operation(wide, (register,), (I32,))
-    return None

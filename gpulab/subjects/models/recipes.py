@@ -12,14 +12,16 @@ Pre-training LLMs with MXFP8" (2025); and NVIDIA, "Pretraining Large Language Mo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from gpulab.subjects import numerics
 
 LARGEST = {"E4M3": 448.0, "E5M2": 57344.0, "E2M1": 6.0}
 _DTYPES = {"E4M3": torch.float8_e4m3fn, "E5M2": torch.float8_e5m2}
@@ -120,13 +122,9 @@ def rounded(x: Tensor, scheme: Scheme | None, state: State | None = None, key: s
 
 
 @cache
-def hadamard(size: int = 16) -> Tensor:
-    """The orthogonal Hadamard matrix (size, size), float32; `size` is a power of two."""
-    two = torch.tensor([[1.0, 1.0], [1.0, -1.0]])
-    matrix = torch.ones(1, 1)
-    while len(matrix) < size:
-        matrix = torch.kron(matrix, two)
-    return matrix / math.sqrt(size)
+def _turn() -> Tensor:
+    """The orthogonal Hadamard matrix (16, 16), float32."""
+    return torch.from_numpy(numerics.hadamard(np.eye(16)).astype(np.float32))
 
 
 @dataclass
@@ -162,7 +160,7 @@ class _Product(torch.autograd.Function):
         dx = rounded(dy, recipe.gradients, state, "dy") @ flipped.t()
         if recipe.rotate and len(x) % 16 == 0:
             signs = torch.randint(0, 2, (16,), generator=state.chance) * 2.0 - 1.0
-            turn = hadamard() * signs
+            turn = _turn() * signs
             x, dy = ((turn @ each.reshape(-1, 16, each.shape[1])).reshape(each.shape) for each in (x, dy))
         dw = (
             rounded(dy.t(), recipe.gradients, state, "dy back")
