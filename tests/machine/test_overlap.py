@@ -1,4 +1,4 @@
-"""When warps work and wait: deeds replayed by hand, and kernels whose waits are known."""
+"""When warps work and wait: actions replayed by hand, and kernels whose waits are known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpulab import cupy as cp
 from gpulab.analysis.machine.overlap import Interval, NoTimeline, Rates, Replay, Timeline
 from gpulab.checks.run import reference_device
 from gpulab.simulator import device, simt
-from gpulab.simulator.observe import Deed
+from gpulab.simulator.observe import Action
 from tests.labs import notebooks
 
 RATES = Rates(issue=4, latency=100, bytes_a_cycle=10, products={"float16": 1000})
@@ -21,8 +21,8 @@ FULL, EMPTY = ("phase", 0, 0, 0), ("phase", 0, 8, 0)
 TILES = 8
 
 
-def replayed(**warps: list[Deed]) -> Replay:
-    return Replay({(0, number): deeds for number, deeds in enumerate(warps.values())}, [], RATES)
+def replayed(**warps: list[Action]) -> Replay:
+    return Replay({(0, number): actions for number, actions in enumerate(warps.values())}, [], RATES)
 
 
 def spans(intervals: list[Interval]) -> list[tuple[str, float, float]]:
@@ -30,26 +30,31 @@ def spans(intervals: list[Interval]) -> list[tuple[str, float, float]]:
 
 
 def test_a_warp_that_waits_for_its_copy_waits_for_latency_and_bytes() -> None:
-    found = replayed(one=[Deed("work", 5), Deed("copy", 200, (FULL,)), Deed("wait", events=(FULL,))])
+    found = replayed(one=[Action("work", 5), Action("copy", 200, (FULL,)), Action("wait", events=(FULL,))])
     assert spans(found.warps[0, 0]) == [("works", 0, 20), ("waits", 20, 20 + 20 + 100)]
     assert spans(found.copies) == [("on its way", 20, 140)]
 
 
 def test_work_between_sending_and_waiting_is_hidden() -> None:
-    deeds = [Deed("copy", 200, (FULL,)), Deed("work", 50), Deed("wait", events=(FULL,)), Deed("work", 1)]
-    assert spans(replayed(one=deeds).warps[0, 0]) == [("works", 0, 204)]
+    actions = [
+        Action("copy", 200, (FULL,)),
+        Action("work", 50),
+        Action("wait", events=(FULL,)),
+        Action("work", 1),
+    ]
+    assert spans(replayed(one=actions).warps[0, 0]) == [("works", 0, 204)]
 
 
 def test_copies_share_the_bandwidth_and_not_the_latency() -> None:
-    found = replayed(one=[Deed("copy", 500, (FULL,)), Deed("copy", 500, (EMPTY,))])
+    found = replayed(one=[Action("copy", 500, (FULL,)), Action("copy", 500, (EMPTY,))])
     assert spans(found.copies) == [("on its way", 0, 150), ("on its way", 0, 200)]
 
 
 def test_a_consumer_waits_for_all_that_arrive_in_its_phase() -> None:
     found = replayed(
-        early=[Deed("work", 1), Deed("arrive", events=(FULL,))],
-        late=[Deed("work", 9), Deed("arrive", events=(FULL,)), Deed("wait", events=(EMPTY,))],
-        consumer=[Deed("wait", events=(FULL,)), Deed("work", 2), Deed("arrive", events=(EMPTY,))],
+        early=[Action("work", 1), Action("arrive", events=(FULL,))],
+        late=[Action("work", 9), Action("arrive", events=(FULL,)), Action("wait", events=(EMPTY,))],
+        consumer=[Action("wait", events=(FULL,)), Action("work", 2), Action("arrive", events=(EMPTY,))],
     )
     assert spans(found.warps[0, 2]) == [("waits", 0, 36), ("works", 36, 44)]
     assert spans(found.warps[0, 1]) == [("works", 0, 36), ("waits", 36, 44)]
@@ -62,8 +67,8 @@ def test_products_are_made_one_after_the_other() -> None:
         for i in device.current().program(wgmma_kernel()).instructions
         if i.parts[:2] == ("wgmma", "mma_async")
     )
-    deeds = [Deed("product", 65536, (each,), 0) for each in asked] + [Deed("wait", events=(asked[0],))]
-    found = Replay({(0, 0): deeds}, [instruction], RATES)
+    actions = [Action("product", 65536, (each,), 0) for each in asked] + [Action("wait", events=(asked[0],))]
+    found = Replay({(0, 0): actions}, [instruction], RATES)
     assert spans(found.products) == [("made", 0, 65.536), ("made", 65.536, 131.072)]
     assert spans(found.warps[0, 0]) == [("waits", 0, 65.536)]
 

@@ -16,7 +16,7 @@ from gpulab.foundation.errors import Message
 from gpulab.simulator import device as devices
 from gpulab.simulator import hardware
 from gpulab.simulator.hardware import GPU, pipelines
-from gpulab.simulator.observe import Deed, WarpRoles
+from gpulab.simulator.observe import Action, WarpRoles
 from gpulab.simulator.observe.warp_roles import MOST, Event, Warp
 from gpulab.simulator.ptx import Instruction
 
@@ -147,30 +147,30 @@ def timeline(run: Callable[..., Any], *args: Any, **named: Any) -> Timeline:
     rates = Rates.of(device.gpu)
     return Timeline(
         launch.kernel.name,
-        _rows(Replay(roles.deeds, instructions, rates)),
+        _rows(Replay(roles.actions, instructions, rates)),
         HOW.format(issue=f"{rates.issue:g}", latency=f"{rates.latency:.0f}", rate=rates.bytes_a_cycle),
     )
 
 
 class Replay:
-    """The deeds of all warps once more, each as early as what it waits for allows. `warps` are the intervals
-    of each warp, `copies` and `products` those of what is sent and asked for."""
+    """Schedules the actions of all warps, each as soon as everything that it waits for has happened. `warps`
+    has the intervals of each warp; `copies` and `products` have those of what warps sent and asked for."""
 
     def __init__(
-        self, deeds: Mapping[Warp, Sequence[Deed]], instructions: Sequence[Instruction], rates: Rates
+        self, actions: Mapping[Warp, Sequence[Action]], instructions: Sequence[Instruction], rates: Rates
     ) -> None:
-        self.deeds, self.rates = deeds, rates
+        self.actions, self.rates = actions, rates
         self._instructions = instructions
-        self.warps: dict[Warp, list[Interval]] = {warp: [] for warp in sorted(deeds)}
+        self.warps: dict[Warp, list[Interval]] = {warp: [] for warp in sorted(actions)}
         self.copies: list[Interval] = []
         self.products: list[Interval] = []
         self._memory = self._tensor = 0.0  # when the memory and the tensor cores are free again
-        self._missing: dict[Event, int] = defaultdict(int)  # deeds that still bring it about
+        self._missing: dict[Event, int] = defaultdict(int)  # actions that still bring it about
         self._over: dict[Event, float] = defaultdict(float)  # when the last of them did
-        for mine in deeds.values():
-            for deed in mine:
-                if deed.kind != "wait":
-                    for event in deed.events:
+        for mine in actions.values():
+            for action in mine:
+                if action.kind != "wait":
+                    for event in action.events:
                         self._missing[event] += 1
         self._run()
 
@@ -181,69 +181,69 @@ class Replay:
         asleep: dict[Event, list[tuple[float, Warp, int]]] = defaultdict(list)
         while turns:
             now, warp, place = heapq.heappop(turns)
-            if place == len(self.deeds[warp]):
+            if place == len(self.actions[warp]):
                 continue
-            deed = self.deeds[warp][place]
-            if deed.kind == "wait":
-                coming = next((event for event in deed.events if self._missing[event]), None)
+            action = self.actions[warp][place]
+            if action.kind == "wait":
+                coming = next((event for event in action.events if self._missing[event]), None)
                 if coming is not None:
                     asleep[coming].append((now, warp, place))
                     continue
-                then = max((self._over[event] for event in deed.events), default=now)
-                self._spend(warp, "waits", now, then, deed)
+                then = max((self._over[event] for event in action.events), default=now)
+                self._spend(warp, "waits", now, then, action)
                 heapq.heappush(turns, (max(now, then), warp, place + 1))
                 continue
-            heapq.heappush(turns, (self._do(warp, deed, now), warp, place + 1))
-            for event in deed.events:
+            heapq.heappush(turns, (self._do(warp, action, now), warp, place + 1))
+            for event in action.events:
                 if not self._missing[event]:
                     for turn in asleep.pop(event, ()):
                         heapq.heappush(turns, turn)
 
-    def _do(self, warp: Warp, deed: Deed, now: float) -> float:
-        """Do a deed; when the warp goes on."""
+    def _do(self, warp: Warp, action: Action, now: float) -> float:
+        """Do an action; returns when the warp goes on."""
         then = over = now
-        if deed.kind == "work":
-            then = now + deed.amount * self.rates.issue
-            self._spend(warp, "works", now, then, deed)
-        elif deed.kind in ("load", "copy", "store"):
-            self._memory = max(self._memory, now) + deed.amount / self.rates.bytes_a_cycle
+        if action.kind == "work":
+            then = now + action.amount * self.rates.issue
+            self._spend(warp, "works", now, then, action)
+        elif action.kind in ("load", "copy", "store"):
+            self._memory = max(self._memory, now) + action.amount / self.rates.bytes_a_cycle
             over = self._memory + self.rates.latency
-            if deed.kind == "load":
+            if action.kind == "load":
                 then = over
-                self._spend(warp, "loads", now, then, deed)
+                self._spend(warp, "loads", now, then, action)
             else:
-                self.copies.append(Interval("on its way", now, over, self._line(deed)))
-        elif deed.kind == "product":
-            dtype = matrix_dtype(self._instructions[deed.index]) or "float16"
+                self.copies.append(Interval("on its way", now, over, self._line(action)))
+        elif action.kind == "product":
+            dtype = matrix_dtype(self._instructions[action.index]) or "float16"
             rate = self.rates.products.get(dtype) or max(self.rates.products.values())
             start = max(self._tensor, now)
-            self._tensor = over = start + deed.amount / rate
-            self.products.append(Interval("made", start, over, self._line(deed)))
-        for event in deed.events:
+            self._tensor = over = start + action.amount / rate
+            self.products.append(Interval("made", start, over, self._line(action)))
+        for event in action.events:
             self._missing[event] -= 1
             self._over[event] = max(self._over[event], over)
         return then
 
-    def _spend(self, warp: Warp, kind: str, start: float, stop: float, deed: Deed) -> None:
+    def _spend(self, warp: Warp, kind: str, start: float, stop: float, action: Action) -> None:
         """An interval of a warp, joined to the one before it if they are alike."""
         if stop <= start:
             return
         mine = self.warps[warp]
         if mine and mine[-1].kind == kind and kind == "works" and mine[-1].stop == start:
             start = mine.pop().start
-        mine.append(Interval(kind, start, stop, self._line(deed)))
+        mine.append(Interval(kind, start, stop, self._line(action)))
 
-    def _line(self, deed: Deed) -> int:
-        location = self._instructions[deed.index].location if deed.index >= 0 else None
+    def _line(self, action: Action) -> int:
+        location = self._instructions[action.index].location if action.index >= 0 else None
         return location.line if location else 0
 
 
 def _rows(replay: Replay) -> dict[str, Sequence[Interval]]:
-    """The rows of a timeline. Warps of a block that do the same deeds have one, that of the first of them."""
+    """The rows of a timeline. Warps of a block that do the same share the row of the first of them."""
     blocks = 1 + max((block for block, _ in replay.warps), default=0)
     alike: dict[object, list[Warp]] = {}
     for warp in replay.warps:
-        alike.setdefault((warp[0], _role(replay.deeds[warp])), []).append(warp)
+        alike.setdefault((warp[0], _role(replay.actions[warp])), []).append(warp)
     rows: dict[str, Sequence[Interval]] = {}
     for warps in alike.values():
         first, last = warps[0], warps[-1]
@@ -259,13 +259,13 @@ def _rows(replay: Replay) -> dict[str, Sequence[Interval]]:
     return rows
 
 
-def _role(deeds: Sequence[Deed]) -> tuple[object, ...]:
+def _role(actions: Sequence[Action]) -> tuple[object, ...]:
     """What warps of one role have in common: not how much they work, which copies are theirs, and which of
     the warps of a warpgroup asks for its products."""
     found: list[object] = []
-    for deed in deeds:
-        if deed.kind == "product" or (deed.kind == "work" and found[-1:] == ["work"]):
+    for action in actions:
+        if action.kind == "product" or (action.kind == "work" and found[-1:] == ["work"]):
             continue
-        events = tuple(("copy", 0, 0, 0) if event[0] == "copy" else event for event in deed.events)
-        found.append("work" if deed.kind == "work" else (deed.kind, deed.amount, deed.index, events))
+        events = tuple(("copy", 0, 0, 0) if event[0] == "copy" else event for event in action.events)
+        found.append("work" if action.kind == "work" else (action.kind, action.amount, action.index, events))
     return tuple(found)

@@ -5,13 +5,13 @@ from .counts import COLUMNS, Counts
 from .pipelines import PipelineCounts, Pipelines
 from .race import Race
 from .races import Races
-from .warp_roles import Deed, WarpRoles
+from .warp_roles import Action, WarpRoles
 
 __all__ = [
     "COLUMNS",
+    "Action",
     "Counters",
     "Counts",
-    "Deed",
     "PipelineCounts",
     "Pipelines",
     "Race",

@@ -1,4 +1,4 @@
-"""Who brings data and who takes them away, and how far ahead copies are sent: what a pipeline is made of."""
+"""Which warps load and which store, how often mbarriers are reused, and how far ahead copies are sent."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ BEFORE_THE_FIRST = 1  # the parity of the phase before phase 0
 class PipelineCounts:
     """What a launch did to have work on its way while it waits.
 
-    `mixed_warps` have both loaded from global memory and stored to it; a warp that sends a copy counts as if
-    it loaded or stored. `mbarrier_phases` is how many phases of the mbarrier that has most were seen to be
-    over. `bulk_bytes_arrived` are bytes of bulk copies that somebody waited for at an mbarrier, and
-    `bulk_bytes_behind` is the sum of them, times the bytes which their block had sent for and which nobody
-    had waited for yet. The same for products of warpgroups: those that were waited for, and those that were
-    still in flight behind the wait.
+    `mixed_warps` is the number of warps that have both loaded from global memory and stored to it; a warp
+    that sends a copy counts as if it loaded or stored. `mbarrier_phases` is the number of phases, seen to be
+    over, of the mbarrier that has most. `bulk_bytes_arrived` is the number of bytes that bulk copies brought
+    before a thread waited for them at an mbarrier. `bulk_bytes_behind` adds up, over these bytes, how many
+    bytes the same block was still waiting for at that moment. `warpgroup_products_made` and
+    `warpgroup_products_behind` are the same for the products of ``wgmma``.
     """
 
     mixed_warps: int = 0
@@ -50,7 +50,7 @@ class Pipelines(Observer):
         self._bytes_behind = 0
         self._products_made = 0
         self._products_behind = 0
-        # By the first block of a chunk: whether warps did, (2, B, warps), and products, (2, B, warpgroups).
+        # By the first block of a chunk: what its warps did, (2, B, warps), and products, (2, B, groups).
         self._warps: dict[int, Array] = {}
         self._products: dict[int, Array] = {}
         self._over: dict[tuple[int, int], tuple[int, int]] = {}  # mbarrier → last parity, phases

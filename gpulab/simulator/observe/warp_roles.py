@@ -20,12 +20,12 @@ Array = np.ndarray
 Warp = tuple[int, int]  # rank of the block in its cluster, warp of the block
 Event = tuple[str, int, int, int]  # of what kind, block, address or number, phase
 
-MOST = 20_000  # deeds of all warps that are kept
+MOST = 20_000  # actions of all warps that are kept
 WARPS_OF_A_GROUP = 4  # that ask for a product of wgmma together
 
 
 @dataclass(frozen=True)
-class Deed:
+class Action:
     """Something that a warp does. `kind` is
 
     work     `amount` instructions
@@ -49,22 +49,22 @@ def waits_at_mbarrier(instruction: Instruction) -> bool:
 
 
 class WarpRoles(Observer):
-    """Read `deeds` after the launch: by warp, in their order. Looking again and again at an mbarrier is one
+    """Read `actions` after the launch: by warp, in their order. Looking again and again at an mbarrier is one
     wait. `dropped` says whether there were more than are kept."""
 
     def __init__(self) -> None:
-        self.deeds: dict[Warp, list[Deed]] = defaultdict(list)
+        self.actions: dict[Warp, list[Action]] = defaultdict(list)
         self.dropped = False
         self._begins: int | None = None
         self._kept = 0
-        self._work: dict[Warp, int] = defaultdict(int)  # instructions since the last deed
+        self._work: dict[Warp, int] = defaultdict(int)  # instructions since the last action
         self._looked: dict[Warp, int] = {}  # … when it looked at an mbarrier, and after that look
         self._phase: dict[tuple[int, int], int] = defaultdict(int)  # of each mbarrier, the current one
         self._meetings: dict[int, int] = defaultdict(int)
         self._copies: dict[Warp, deque[tuple[int, Event]]] = defaultdict(deque)  # of cp.async, on their way
         self._products: dict[Warp, deque[Event]] = defaultdict(deque)
         self._asked: dict[int, list[Event]] = defaultdict(list)  # products of tcgen05, by block
-        self._brought: set[Event] = set()  # about by a deed
+        self._brought: set[Event] = set()  # about by an action
         self._numbers: dict[str, int] = defaultdict(int)
         self._running: list[Warp] = []
 
@@ -90,11 +90,11 @@ class WarpRoles(Observer):
             if is_copy(access.instruction):
                 event = self._new("copy", warp)
                 self._copies[warp].append((nbytes, event))
-                self._add(warp, Deed("copy", nbytes, (event,), access.index))
-            elif (done := self.deeds[warp]) and done[-1].kind == "load" and not self._work[warp]:
-                done[-1] = Deed("load", done[-1].amount + nbytes, index=done[-1].index)
+                self._add(warp, Action("copy", nbytes, (event,), access.index))
+            elif (done := self.actions[warp]) and done[-1].kind == "load" and not self._work[warp]:
+                done[-1] = Action("load", done[-1].amount + nbytes, index=done[-1].index)
             else:
-                self._add(warp, Deed("load", nbytes, index=access.index))
+                self._add(warp, Action("load", nbytes, index=access.index))
 
     def waited(self, index: int, arrived: Array, left: Array, chunk: Chunk) -> None:
         for warp, lanes in self._lanes(None, chunk):
@@ -104,7 +104,7 @@ class WarpRoles(Observer):
                 missing -= nbytes
                 events.append(event)
             if events:
-                self._add(warp, Deed("wait", events=tuple(events), index=index))
+                self._add(warp, Action("wait", events=tuple(events), index=index))
 
     def bulk(self, transfer: Transfer) -> None:
         if not self._first(transfer.chunk) or transfer.kind not in ("load", "store", "reduction"):
@@ -124,7 +124,7 @@ class WarpRoles(Observer):
         for row, lane in zip(transfer.row.tolist(), transfer.lane.tolist(), strict=True):
             if row < transfer.chunk.cluster_size:
                 nbytes = elements.shape[1] * transfer.size
-                self._add((row, lane // WARP), Deed(kind, nbytes, tuple(events), transfer.index))
+                self._add((row, lane // WARP), Action(kind, nbytes, tuple(events), transfer.index))
 
     def barrier(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         warps = list(self._warps(lanes, chunk))
@@ -132,8 +132,8 @@ class WarpRoles(Observer):
             event = ("meeting", block, 0, self._meetings[block])
             self._meetings[block] += 1
             for warp in (warp for warp in warps if warp[0] == block):
-                self._add(warp, Deed("arrive", events=(event,), index=index))
-                self._add(warp, Deed("wait", events=(event,), index=index))
+                self._add(warp, Action("arrive", events=(event,), index=index))
+                self._add(warp, Action("wait", events=(event,), index=index))
 
     def arrive(
         self,
@@ -167,7 +167,7 @@ class WarpRoles(Observer):
             if not made:
                 event = self._new("product", first)
                 self._products[first].append(event)
-                self._add(first, Deed("product", shape.m * shape.n * shape.k, (event,), index))
+                self._add(first, Action("product", shape.m * shape.n * shape.k, (event,), index))
             elif self._products[first]:
                 event = self._products[first].popleft()
                 for member in range(WARPS_OF_A_GROUP):
@@ -181,7 +181,7 @@ class WarpRoles(Observer):
         event = self._new("product", warp)
         self._asked[block].append(event)
         amount = product.m * product.n * product.k
-        self._add(warp, Deed("product", amount, (event,), product.index))
+        self._add(warp, Action("product", amount, (event,), product.index))
 
     # ---- how it is written down ------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ class WarpRoles(Observer):
         return now
 
     def _arrives(self, warp: Warp, event: Event, index: int) -> None:
-        self._add(warp, Deed("arrive", events=(event,), index=index))
+        self._add(warp, Action("arrive", events=(event,), index=index))
 
     def _sees(self, warp: Warp, event: Event, index: int) -> None:
         """It looked until the phase was over: what it ran in between was nothing but looking."""
@@ -263,32 +263,32 @@ class WarpRoles(Observer):
         if event[3] < 0:  # the phase before the first
             return
         if event in self._brought:
-            self._add(warp, Deed("wait", events=(event,), index=index))
+            self._add(warp, Action("wait", events=(event,), index=index))
         elif asked := self._asked.pop(warp[0], ()):  # what a commit of the tensor cores signals
-            self._add(warp, Deed("wait", events=tuple(asked), index=index))
+            self._add(warp, Action("wait", events=tuple(asked), index=index))
 
     def _wait_too(self, warp: Warp, event: Event) -> None:
-        done = self.deeds[warp]
-        last = done[-1] if done and not self._work.get(warp) else Deed("work")
+        done = self.actions[warp]
+        last = done[-1] if done and not self._work.get(warp) else Action("work")
         if last.kind == "wait" and last.events[0][0] == "product":  # the same wait
-            done[-1] = Deed("wait", events=(*done[-1].events, event), index=done[-1].index)
+            done[-1] = Action("wait", events=(*done[-1].events, event), index=done[-1].index)
         else:
-            self._add(warp, Deed("wait", events=(event,)))
+            self._add(warp, Action("wait", events=(event,)))
 
-    def _add(self, warp: Warp, deed: Deed) -> None:
+    def _add(self, warp: Warp, action: Action) -> None:
         self._looked.pop(warp, None)
         if self._kept >= MOST:
             self.dropped = True
             return
         if work := self._work.pop(warp, 0):
-            self.deeds[warp].append(Deed("work", work))
+            self.actions[warp].append(Action("work", work))
             self._kept += 1
-        self.deeds[warp].append(deed)
+        self.actions[warp].append(action)
         self._kept += 1
-        if deed.kind != "wait":
-            self._brought.update(deed.events)
+        if action.kind != "wait":
+            self._brought.update(action.events)
 
     def end(self) -> None:
         for warp, work in list(self._work.items()):
             if work:
-                self.deeds[warp].append(Deed("work", work))
+                self.actions[warp].append(Action("work", work))
