@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -144,7 +144,8 @@ class WarpRoles(Observer):
         chunk: Chunk,
         rows: Array | None = None,
     ) -> None:
-        self._at(address, phase, lanes, chunk, rows, lambda warp, event: self._arrives(warp, event, index))
+        for warp, *mbarrier in self._mbarriers(address, phase, lanes, chunk, rows):
+            self._add(warp, Action("arrive", events=(self._event(*mbarrier),), index=index))
 
     def passed(
         self,
@@ -155,7 +156,8 @@ class WarpRoles(Observer):
         chunk: Chunk,
         rows: Array | None = None,
     ) -> None:
-        self._at(address, phase, lanes, chunk, rows, lambda warp, event: self._sees(warp, event, index), True)
+        for warp, *mbarrier in self._mbarriers(address, phase, lanes, chunk, rows):
+            self._sees(warp, self._last(*mbarrier), index)
 
     def product(self, index: int, warpgroups: Array, made: bool, chunk: Chunk) -> None:
         if not self._first(chunk):
@@ -218,43 +220,24 @@ class WarpRoles(Observer):
             self._phase[block, address] += 1
         return ("phase", block, address, self._phase[block, address])
 
-    def _at(
-        self,
-        address: Array,
-        phase: Array,
-        lanes: Array | None,
-        chunk: Chunk,
-        rows: Array | None,
-        tell: Callable[[Warp, Event], None],
-        over: bool = False,
-    ) -> None:
-        shape = chunk.blocks.size, chunk.lanes_per_block
-        address, phase = (np.broadcast_to(x, shape) for x in (address, phase))
-        owner = np.broadcast_to(np.arange(shape[0])[:, None] if rows is None else rows, shape)
-        for warp, lane in self._lanes(lanes, chunk):
-            block = warp[0]
-            keys = zip(
-                owner[block, lane].tolist(),
-                address[block, lane].tolist(),
-                phase[block, lane].tolist(),
-                strict=True,
-            )
-            for home, where, parity in dict.fromkeys(keys):
-                if not over:
-                    tell(warp, self._event(home, where, parity))
-                    continue
-                tell(warp, ("phase", home, where, self._last(home, where, parity)))
-
-    def _last(self, block: int, address: int, parity: int) -> int:
-        """The phase of this parity that is over: the current one, unless somebody arrived in the next."""
+    def _last(self, block: int, address: int, parity: int) -> Event:
+        """The end of the last phase of this parity: the current one, unless somebody arrived in the next."""
         now = self._phase[block, address]
-        if now % 2 != parity:
-            return now - 1
-        self._phase[block, address] = now + 1
-        return now
+        if now % 2 == parity:
+            self._phase[block, address] = now + 1
+            return ("phase", block, address, now)
+        return ("phase", block, address, now - 1)
 
-    def _arrives(self, warp: Warp, event: Event, index: int) -> None:
-        self._add(warp, Action("arrive", events=(event,), index=index))
+    def _mbarriers(
+        self, address: Array, phase: Array, lanes: Array | None, chunk: Chunk, rows: Array | None
+    ) -> Iterator[tuple[Warp, int, int, int]]:
+        """(warp, block of the mbarrier, its address, parity), once for each of those that a warp names."""
+        shape = chunk.blocks.size, chunk.lanes_per_block
+        owner = np.arange(shape[0])[:, None] if rows is None else rows
+        named = [np.broadcast_to(x, shape) for x in (owner, address, phase)]
+        for warp, lane in self._lanes(lanes, chunk):
+            for mbarrier in dict.fromkeys(zip(*(x[warp[0], lane].tolist() for x in named), strict=True)):
+                yield warp, *mbarrier
 
     def _sees(self, warp: Warp, event: Event, index: int) -> None:
         """It looked until the phase was over: what it ran in between was nothing but looking."""
