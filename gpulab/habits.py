@@ -20,6 +20,8 @@ from typing import Any
 FACES = {"cupy": "gpulab.cupy", "cupyx": "gpulab.cupyx", "triton": "gpulab.triton"}
 # Faces that are the real package: it is what the statement gets, tied to the simulated device first.
 TIED = {"cutlass": "gpulab.cutlass", "cuda.tile": "gpulab.tile"}
+TIED_PACKAGES = {name.partition(".")[0] for name in TIED}
+LED = frozenset({"numba", *FACES, *TIED_PACKAGES})  # packages of which we lead an import to something else
 _import = builtins.__import__  # Python's own, or whoever's came before
 
 
@@ -62,16 +64,16 @@ def _redirected(
 ) -> Any:
     """What an import statement calls. Raises ImportError, as ever."""
     package, _, rest = name.partition(".")
-    if not level and _whose(globals):
+    if level or package not in LED or not _whose(globals):  # nearly all imports
+        return _import(name, globals, locals, fromlist or (), level)
+    if package in TIED_PACKAGES:
         asked = {name, *(f"{name}.{part}" for part in fromlist or ())}
         for real, tied in TIED.items():
             if any(f"{one}.".startswith(f"{real}.") for one in asked):
                 importlib.import_module(tied)
-    if level or not (package in ("numba", "cuda") or package in FACES) or not _whose(globals):
-        return _import(name, globals, locals, fromlist or (), level)
     if package == "cuda":
         return _bindings(name, rest, _import(name, globals, locals, fromlist or (), level), fromlist)
-    if package in FACES or rest.partition(".")[0] == "cuda":
+    if package in FACES or (package == "numba" and rest.partition(".")[0] == "cuda"):
         found = face_of(name)
         return found if fromlist else face_of(package)
     found = _import(name, globals, locals, fromlist or (), level)

@@ -82,7 +82,7 @@ def change() -> Iterator[dict[str, Any]]:
         data = load()
         yield data
         try:
-            _write(path, json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+            _write(path, json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n")
         except OSError:
             _unsaved[path] = data
         else:

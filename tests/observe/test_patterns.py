@@ -26,6 +26,8 @@ def drawn(generator: np.random.Generator, size: int) -> tuple[np.ndarray, np.nda
         generator.integers(0, generator.choice([2, 20, 2000]), (ROWS, 32)) * size,
     ]
     address = kinds[generator.integers(len(kinds))].astype(np.int64)
+    if generator.integers(3) == 0:  # the same, whole sectors further on
+        address = address[:1] + 32 * generator.integers(0, 40, (ROWS, 1))
     if generator.integers(3) == 0:
         return address, None
     lanes = generator.random((ROWS, 32)) < generator.choice([0, 0.05, 0.5, 0.95])

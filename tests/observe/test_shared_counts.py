@@ -308,3 +308,20 @@ def test_a_matrix_product_with_tiles():
     assert reads["wavefronts"] == reads["ideal_wavefronts"]
     assert at(counts, kind="barrier")["warps"] == 32 * 2 * 2
     assert at(counts)["flops"] == 2 * 32**3
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_every_round_of_a_loop_counts(moves):
+    """10 rounds of 2 warps, with a stride of 2 words: 20 requests of 128 bytes in two passes each; whether
+    the address stays as it is or moves on by a row. Then one warp alone goes 5 rounds with the same load."""
+    body = f"""
+        mov.u64 %rd1, tile; and.b32 %r2, %tid, 31; mov.u32 %r4, 0;
+        mad.wide.u32 %rd2, %r2, 8, %rd1;
+        setp.lt.u32 %p2, %tid, 32; selp.b32 %r6, 15, 10, %p2;
+        again:
+        ld.shared.u32 %r3, [%rd2+4];
+        {"add.u64 %rd2, %rd2, 256;" if moves else ""}
+        add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, %r6; @%p1 bra again;
+    """
+    counts = snippet_counts(kernel(body, outside=TILE), {"out": np.zeros(1, "i4")}, 3, 64)
+    assert only(at(counts, ".shared"), *PASSES) == (3 * 25, 3 * 25 * 128, 3 * 50, 3 * 25)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -114,12 +116,12 @@ def named_space(instruction: Instruction) -> str:
 
 def is_generic(instruction: Instruction) -> bool:
     """Whether it accesses memory through a generic address."""
-    return classify(instruction)[0] in ("load", "store", "atomic") and not named_space(instruction)
+    return not named_space(instruction) and classify(instruction)[0] in ("load", "store", "atomic")
 
 
 def is_strong(instruction: Instruction) -> bool:
     """Whether it is a load by which a warp can wait for what another stores."""
-    return classify(instruction)[0] == "load" and not STRONG.isdisjoint(instruction.parts)
+    return not STRONG.isdisjoint(instruction.parts) and classify(instruction)[0] == "load"
 
 
 def elsewhere(instruction: Instruction) -> tuple[str, ...]:
@@ -167,6 +169,27 @@ def is_fragment(instruction: Instruction) -> bool:
     return instruction.parts[0] == "wmma" and instruction.parts[1] in ("load", "store")
 
 
+@dataclass(slots=True)
+class _Again:
+    """An access to shared memory and what it cost; how often the same came once more. In the rounds of a loop
+    the addresses are not only equal but the same array."""
+
+    address: Array
+    lanes: Array | None
+    chunk: Chunk
+    row: int
+    amounts: Mapping[str, int]
+    times: int = 0
+
+    def is_like(self, access: Access) -> bool:
+        return (
+            access.address is self.address
+            and access.lanes is self.lanes
+            and access.chunk is self.chunk
+            and access.space == "shared"
+        )
+
+
 class Counters(Observer):
     """Fills a `Counts`; read it from `counts` after the launch. One `Counters` serves one launch.
 
@@ -186,6 +209,7 @@ class Counters(Observer):
         self._rows: dict[tuple[int, str], int] = {}  # beyond the first, by instruction and space
         self._costs: dict[tuple[object, ...], tuple[int, int, int]] = {}
         self._fragment: list[Array] = []  # the addresses of a matrix, as far as they have come
+        self._again: dict[int, _Again] = {}  # by instruction
         self._last: tuple[Array | None, int, int, int] = (None, -1, 0, 0)
         # Bytes of loads, and of loads and atomics, of each block of a chunk, by the chunk's id.
         self._asked: dict[int, tuple[Chunk, Array]] = {}
@@ -227,6 +251,10 @@ class Counters(Observer):
         self._table["uniform"][index] += warps - int(split.sum()) * _times(len(split), chunk)
 
     def access(self, access: Access) -> None:
+        known = self._again.get(access.index)
+        if known is not None and known.is_like(access):
+            known.times += 1
+            return
         index = self._row(access)
         table = self._table
         if access.space == "global" and access.kind != "store":
@@ -237,14 +265,16 @@ class Counters(Observer):
         if access.space == "shared" and is_product(access.instruction):
             return
         warps, threads = self._size(access.lanes, access.chunk)
-        table["requests"][index] += warps
-        table["bytes"][index] += threads * access.size
+        amounts = {"requests": warps, "bytes": threads * access.size}
         if access.space == "cluster":
+            self._add(index, amounts)
             return
         what = "wavefronts" if access.space in ("shared", "const") else "sectors"
-        asked, ideal = self._cost(access)
-        table[what][index] += asked
-        table[f"ideal_{what}"][index] += ideal
+        amounts[what], amounts[f"ideal_{what}"] = self._cost(access)
+        self._add(index, amounts)
+        if access.space == "shared" and access.kind in ("load", "store") and len(access.address) == 1:
+            self._add_repeated(known)
+            self._again[access.index] = _Again(access.address, access.lanes, access.chunk, index, amounts)
         if access.kind in ("atomic", "reduction"):
             rows, lanes = _together(access.address, access.lanes, access.chunk)
             apart = int(patterns.distinct(rows, lanes).sum()) * _times(len(rows), access.chunk)
@@ -274,6 +304,14 @@ class Counters(Observer):
             table[column][index] += -(-product.nbytes // patterns.LINE)
         if "kind::i8" not in self._program.instructions[index].parts:
             table["flops"][index] += 2 * product.m * product.n * product.k
+
+    def _add(self, row: int, amounts: Mapping[str, int], times: int = 1) -> None:
+        for column, amount in amounts.items():
+            self._table[column][row] += amount * times
+
+    def _add_repeated(self, repeated: _Again | None) -> None:
+        if repeated is not None:
+            self._add(repeated.row, repeated.amounts, repeated.times)
 
     def _ask(self, access: Access) -> None:
         """The bytes of an access for each of its blocks."""
@@ -359,6 +397,8 @@ class Counters(Observer):
         return asked * times, ideal * times
 
     def end(self) -> None:
+        for repeated in self._again.values():
+            self._add_repeated(repeated)
         table = self._table
         for (first, stop), (warps, threads) in self._passes.items():
             table["warps"][first:stop] += warps

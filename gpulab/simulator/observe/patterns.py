@@ -82,6 +82,11 @@ def sectors(address: Array, size: int, lanes: Array | None) -> tuple[Array, Arra
             begins[0] = True
             touched = np.logical_or.reduceat(lanes, np.flatnonzero(begins), axis=1).sum(axis=1)
             return touched, -(-lanes.sum(axis=1) * size // SECTOR)
+    if lanes is None and len(address) > 1:
+        moved = address - address[:, :1] // SECTOR * SECTOR
+        if (moved == moved[0]).all():  # the same sectors further on
+            touched, ideal = sectors(moved[:1], size, None)
+            return touched.repeat(len(address)), ideal.repeat(len(address))
     there = None if lanes is None else lanes.any(axis=1)
     if lanes is not None:
         address = _fill(address, lanes)

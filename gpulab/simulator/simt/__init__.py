@@ -4,7 +4,8 @@ The modules, each group built on those above it:
 
 - records and names: `types`, `errors`, `program`, `opcodes`, `events`;
 - meanings, functions of whole arrays that know no registers: `integers`, `floats`, `conversions`, `packed`,
-  `warps`, `matrix`, `sparse`, `warpgroup_matrices` and others, with `operations` as the table of arithmetic;
+  `warps`, `matrix`, `sparse`, `warpgroup_matrices` and others, with `operations` as the table of arithmetic,
+  `aligned_sums` for how tensor cores add, and `compiled` for what NumPy has no function for;
 - memory (`memory`, `journal`), what a launch holds (`frame`), the state of a chunk of blocks (`run`), and
   what changes it: `clusters` (whose shared memory an address means), `accesses`, `atomics`, `transfers` (the
   engine that moves bulk copies), `branching`, `block_meetings`, `cluster_meetings`, `warp_meetings`,

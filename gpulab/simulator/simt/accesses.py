@@ -22,13 +22,14 @@ from .events import Access
 from .flights import unread
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .run import Run
-from .types import SIGNED
+from .types import SIGNED, widened
 
 Array = np.ndarray
 
 # All places were checked, so none is out of range: this is the fastest of NumPy's ways to be told so.
 ANY: Literal["wrap"] = "wrap"
 WINDOWS = ("shared", "cluster", "local")  # spaces of a block, of several and of a thread
+NOWHERE: tuple[Array | None, Array | None, Array] = None, None, np.empty((0, 0), np.int64)
 READ_ONLY = {"const": "constants", "param": "parameters"}  # spaces whose instructions reach nothing else
 
 
@@ -273,9 +274,9 @@ def _inside(run: Run, address: Array) -> Array:
     lanes = run.lanes
     if lanes is None or address.size == 1:
         return address
-    lanes = np.broadcast_to(lanes, np.broadcast_shapes(lanes.shape, address.shape))
-    wide = np.broadcast_to(address, lanes.shape)
-    return np.where(lanes, wide, wide.flat[int(lanes.argmax())])
+    if lanes.shape != address.shape:
+        lanes, address = np.broadcast_arrays(lanes, address)
+    return np.where(lanes, address, address.flat[int(lanes.argmax())])
 
 
 def _scatter(view: Array, places: Array, values: list[Array], lanes: Array | None) -> None:
@@ -283,11 +284,11 @@ def _scatter(view: Array, places: Array, values: list[Array], lanes: Array | Non
         where = places + i if i else places
         if lanes is None:
             shape = np.broadcast_shapes(where.shape, value.shape)
-            view[np.broadcast_to(where, shape)] = value
+            view[widened(where, shape)] = value
         else:
             shape = np.broadcast_shapes(where.shape, value.shape, lanes.shape)
-            chosen = np.broadcast_to(lanes, shape)
-            view[np.broadcast_to(where, shape)[chosen]] = np.broadcast_to(value, shape)[chosen]
+            chosen = widened(lanes, shape)
+            view[widened(where, shape)[chosen]] = widened(value, shape)[chosen]
 
 
 def _differs(view: Array, places: Array, values: list[Array], lanes: Array | None) -> bool:
@@ -310,11 +311,14 @@ def _both(lanes: Array | None, part: Array | None) -> Array | None:
 
 def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
     """A load from shared memory that no observer is told of."""
-    size = dtype.itemsize * count
-    address = in_window(run, index, "shared", address, size)
     view = run.shared.view(dtype)  # (B, elements)
-    places = address >> (dtype.itemsize.bit_length() - 1)
-    if places.shape[0] == 1:  # the same pattern in every block
+    known, lanes, places = run.placed.get(index, NOWHERE)
+    if known is not address or lanes is not run.lanes:
+        checked = in_window(run, index, "shared", address, dtype.itemsize * count)
+        places = checked >> (dtype.itemsize.bit_length() - 1)
+        if len(places) == 1:
+            run.placed[index] = address, run.lanes, places
+    if len(places) == 1:  # the same pattern in every block
         row = places[0]
         return [view.take(row + i if i else row, axis=1, mode=ANY) for i in range(count)]
     places = places + run.block_rows * view.shape[1]

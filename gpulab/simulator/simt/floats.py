@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .fused import fma, is_worth_compiling
+from .compiled import fma, is_worth_compiling
 from .types import SIGNED
 
 Array = np.ndarray
@@ -28,15 +28,12 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 def round_toward(nearest: Array, error: Array, mode: str) -> Array:
     """Turn a result rounded to nearest into one rounded by `mode`, given the sign of exact − nearest."""
-    down = np.nextafter(nearest, nearest.dtype.type(-np.inf))
-    up = np.nextafter(nearest, nearest.dtype.type(np.inf))
-    too_high, too_low = error < 0, error > 0
     if mode == "rm":
-        return np.where(too_high, down, nearest)
+        return np.where(error < 0, np.nextafter(nearest, nearest.dtype.type(-np.inf)), nearest)
     if mode == "rp":
-        return np.where(too_low, up, nearest)
-    toward_zero = np.where(too_high & (nearest > 0), down, nearest)
-    return np.where(too_low & (nearest < 0), up, toward_zero)
+        return np.where(error > 0, np.nextafter(nearest, nearest.dtype.type(np.inf)), nearest)
+    too_large = ((error < 0) & (nearest > 0)) | ((error > 0) & (nearest < 0))
+    return (nearest.view(SIGNED[nearest.dtype.itemsize]) - too_large).view(nearest.dtype)  # one step to zero
 
 
 def _finite_error(error: Array, nearest: Array) -> Array:

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from . import small_floats
-from .floats import canonical, fused, round_toward
+from .aligned_sums import exponents, fused_sum, rounded_sum, whole_sum
+from .floats import fused
 from .packed import from_bf16
 
 Array = np.ndarray
@@ -80,59 +81,42 @@ def splits_rows(target: str) -> bool:
     return target.removeprefix("sm_").rstrip("af")[:-1] in SPLITS_ROWS
 
 
-def _exponents(x: Array, smallest: int) -> Array:
-    exponent = np.maximum(np.frexp(x)[1] - 1, smallest)
-    return np.where(x == 0, -126, exponent)
-
-
-def fused_dot(a: Array, b: Array, c: Array, element: Element, bits: int, to: np.dtype) -> Array:
-    """c + Σ a·b over the last axis as a tensor core rounds it.
-
-    a (…, m, k), b (…, n, k) float64 holding exact operands; c (…, m, n) float64; result (…, m, n) of dtype
-    `to`.
-    """
-    products = a[..., :, None, :] * b[..., None, :, :]
-    exponents = (
-        _exponents(a, element.smallest_exponent)[..., :, None, :]
-        + _exponents(b, element.smallest_exponent)[..., None, :, :]
-    )
-    smallest_c = -14 if to == np.float16 else -126
-    top = np.maximum(exponents.max(axis=-1), _exponents(c, smallest_c))
-    scale = np.ldexp(1.0, bits - top)
-    plain = products.sum(axis=-1) + c  # only for infinities and NaN
-    products *= scale[..., None]
-    np.trunc(products, out=products)
-    total = (products.sum(axis=-1) + np.trunc(c * scale)) * np.ldexp(1.0, top - bits)
-    total = np.where(np.isfinite(plain), total, plain)
-    if to == np.float16:
-        return canonical(total.astype(np.float16))
-    nearest = total.astype(np.float32)
-    error = np.where(np.isfinite(nearest), total - nearest.astype(np.float64), 0.0)
-    return canonical(round_toward(nearest, error, "rz"))
-
-
 def matrix_product(
-    a: Array, b: Array, c: Array, element: Element, to: np.dtype, target: str, wide_row: int
+    a: Array,
+    b: Array,
+    c: Array,
+    elements: tuple[Element, Element],
+    to: np.dtype,
+    target: str,
+    wide_row: int,
+    saturates: bool = False,
 ) -> Array:
-    """D = A·B + C in the arithmetic of the target. a (…, m, k), b (…, n, k), c (…, m, n)."""
-    if element.is_integer:
-        return (np.matmul(a, b.swapaxes(-1, -2)) + c).astype(np.int32)
-    if element.bits == 64:
+    """D = A·Bᵀ + C in the arithmetic of the target. a (…, m, k), b (…, n, k), c (…, m, n); `elements` are
+    those of A and B. `wide_row` is the k that some targets do in two halves. Only integers saturate."""
+    of_a, of_b = elements
+    if of_a.is_integer:
+        return whole_sum(a, b, c, saturates)
+    if of_a.bits == 64:
         total = c
         for k in range(a.shape[-1]):
             total = fused(*np.broadcast_arrays(a[..., :, None, k], b[..., None, :, k], total))
         return total
     bits = fraction_bits(target)
-    reduced = element.bits == 8 and target.startswith("sm_89")
+    reduced = of_a.bits == 8 and target.startswith("sm_89")
     if reduced:
         bits = 13
-    k = a.shape[-1]
-    if not (splits_rows(target) and k == wide_row):
-        return _narrowed(fused_dot(a, b, c, element, bits, to), reduced)
-    half = k // 2
-    first = _narrowed(fused_dot(a[..., :half], b[..., :half], c, element, bits, to), reduced)
-    second = fused_dot(a[..., half:], b[..., half:], first.astype(np.float64), element, bits, to)
-    return _narrowed(second, reduced)
+    d_type = "f16" if to == np.float16 else "f32"
+    a_exponents, b_exponents = exponents(a, of_a.smallest_exponent), exponents(b, of_b.smallest_exponent)
+    depth = a.shape[-1]
+    halves = splits_rows(target) and depth == wide_row
+    total = c
+    for part in (slice(depth // 2), slice(depth // 2, depth)) if halves else (slice(depth),):
+        total = fused_sum(
+            a[..., part], b[..., part], total, a_exponents[..., part], b_exponents[..., part], d_type, bits
+        )
+        result = _narrowed(rounded_sum(total, d_type), reduced)
+        total = result.astype(np.float64)
+    return result
 
 
 def _narrowed(x: Array, reduced: bool) -> Array:

@@ -15,7 +15,7 @@ from .clusters import own_offsets
 from .errors import Misaligned
 from .events import Access
 from .executable import Step
-from .matrix import ELEMENTS, matrix_product, mma_tables, wmma_tables
+from .matrix import ELEMENTS, Element, matrix_product, mma_tables, wmma_tables
 from .memory import SHARED_WINDOW
 from .opcodes import MatrixShape, Opcode, matrix_shape
 from .operands import Decoder
@@ -23,14 +23,13 @@ from .program import Source
 from .run import Run
 from .sparse import kept_columns, selectors, spread
 from .steps import space_of
-from .types import DTYPES, I32, I64, U32
+from .types import DTYPES, I32, I64, U32, widened
 
 Array = np.ndarray
 LANE = np.arange(32)
 SPARSE = {"sp", "sp::ordered_metadata"}  # marks of a matrix operation whose A is sparse
 # Elements whose matrices start at 32 bytes, rows at 16 (CUDA Programming Guide, "Warp Matrix Functions").
 ALIGNED = ("f16", "bf16", "tf32", "f32")
-INTEGER_LIMITS = -(2**31), 2**31 - 1
 
 
 # ---- fragments ------------------------------------------------------------------------------------
@@ -50,7 +49,7 @@ def _gather(run: Run, registers: list[Source]) -> Array:
     """(b, W, 32, registers), contiguous, so that a view splits packed registers into elements."""
     values = [source.value(run.registers) for source in registers]
     rows = max(v.shape[0] for v in values)
-    wide = [np.broadcast_to(v, (rows, run.shape[1])) for v in values]
+    wide = [widened(v, (rows, run.shape[1])) for v in values]
     return np.stack(wide, axis=-1).reshape(rows, -1, 32, len(values))
 
 
@@ -105,7 +104,7 @@ def _mma(decoder: Decoder, op: Opcode, index: int) -> Step:
     c = _registers(decoder, operands[2], _register_dtype(c_type))
     slots = _slots(decoder, d)
     target, result = decoder.module.target, np.dtype({"s32": "i4"}.get(d_type, f"f{_bytes(d_type)}"))
-    saturated = "satfinite" in op.modifiers
+    saturates = "satfinite" in op.modifiers
     depth = 256 // element.bits * (2 if sparse else 1)  # columns that a tensor core takes at once
 
     def step(run: Run) -> None:
@@ -114,10 +113,7 @@ def _mma(decoder: Decoder, op: Opcode, index: int) -> Step:
         z = _decode(_gather(run, c), c_type).reshape(*_lead(run, c), -1)[..., tables.c]
         if sparse:
             x = spread(x, kept_columns(_gather(run, [metadata])[..., 0], a_type, m, k // 2, selector))
-        if saturated:
-            wide = np.clip(np.matmul(x, y.swapaxes(-1, -2)) + z, *INTEGER_LIMITS).astype(I32)
-        else:
-            wide = matrix_product(x, y, z, element, result, target, depth)
+        wide = matrix_product(x, y, z, (element, other), result, target, depth, saturates)
         fragments = wide.reshape(*wide.shape[:-2], m * n)[..., tables.d]
         _hand_out(run, slots, _packed(fragments, d_type))
 
@@ -345,19 +341,21 @@ def _wmma_multiply(decoder: Decoder, op: Opcode, shape: MatrixShape) -> Step:
         x = element.decode(_gather(run, a)).reshape(*_lead(run, a), -1)[..., tables[0]]
         y = other.decode(_gather(run, b)).reshape(*_lead(run, b), -1)[..., tables[1]]
         z = _decode(_gather(run, c), c_type).reshape(*_lead(run, c), -1)[..., tables[2]]
-        wide = _in_pieces(x, y, z, element.bits, result, target, a_type)
+        wide = _in_pieces(x, y, z, (element, other), result, target)
         _hand_out(run, slots, _packed(wide.reshape(*wide.shape[:-2], m * n)[..., back], d_type))
 
     return step
 
 
-def _in_pieces(x: Array, y: Array, z: Array, bits: int, result: np.dtype, target: str, a_type: str) -> Array:
+def _in_pieces(
+    x: Array, y: Array, z: Array, elements: tuple[Element, Element], result: np.dtype, target: str
+) -> Array:
     """A product done in steps of the tensor core's own depth: 16 halves, 8 TF32, 32 bytes, 4 doubles."""
-    depth = 256 // bits
+    depth = 256 // elements[0].bits
     total = z
     for start in range(0, x.shape[-1], depth):
         part = slice(start, start + depth)
-        total = matrix_product(x[..., part], y[..., part], total, ELEMENTS[a_type], result, target, depth)
+        total = matrix_product(x[..., part], y[..., part], total, elements, result, target, depth)
         total = total.astype(z.dtype)
     return total.astype(result)
 

@@ -155,7 +155,11 @@ class Decoder:
         return Source(slot, lambda x: _viewed(x, dtype))
 
     def address(self, operand: Operand) -> Callable[[list[Array]], Array]:
-        """A function of the registers: the int64 addresses that ``[base+offset]`` means."""
+        """A function of the registers: the int64 addresses that ``[base+offset]`` means.
+
+        Addresses that are alike in all blocks are the same array for as long as their base is. So whatever is
+        known of them need not be found out anew in each round of a loop.
+        """
         assert isinstance(operand, Address)
         offset = np.int64(operand.offset)
         if isinstance(operand.base, Symbol):
@@ -166,11 +170,21 @@ class Decoder:
             return lambda registers: value
         slot = self.slot(operand.base.name)
         narrow = self.dtypes[slot].itemsize == 4
-        if narrow:
-            return lambda registers: registers[slot].view(np.uint32).astype(np.int64) + offset
-        if operand.offset == 0:
+        if operand.offset == 0 and not narrow:
             return lambda registers: registers[slot]
-        return lambda registers: registers[slot] + offset
+        last: tuple[Array | None, Array] = None, np.empty(0, np.int64)
+
+        def moved(registers: list[Array]) -> Array:
+            nonlocal last
+            base = registers[slot]
+            known, address = last  # once, for another thread may launch the same kernel
+            if base is not known:
+                address = (base.view(np.uint32).astype(np.int64) if narrow else base) + offset
+                if len(base) == 1:
+                    last = base, address
+            return address
+
+        return moved
 
     def destination(self, operand: Operand) -> int | None:
         """The slot to write, None for the sink."""

@@ -28,7 +28,7 @@ from .program import Segment
 from .register_pools import RegisterPool
 from .tensor_memory import TensorMemory
 from .tensor_work import TensorWork
-from .types import ZERO
+from .types import ZERO, widened
 from .warps import WARP
 
 Array = np.ndarray
@@ -133,6 +133,7 @@ class Run:
         self.arrays = frame.arrays
         self.chunk = Chunk(blocks, frame.lanes_per_block, frame.threads, frame.cluster_size)
         self.shape = (blocks.size, frame.lanes_per_block)
+        self._everybody = np.broadcast_to(True, self.shape)
         self.registers: list[Array] = list(frame.registers)
         self.shared_bytes = frame.shared_bytes
         self.shared = _fresh(frame.garbage, blocks.size, self.shared_bytes)
@@ -147,6 +148,8 @@ class Run:
         self.lanes = self.alive  # None, or a mask broadcastable to (B, T)
         self.protected = 0
         self.nearby: dict[int, Allocation] = {}  # what each instruction touched last
+        # What each load from shared memory reached last, alike in all blocks: addresses, lanes and elements.
+        self.placed: dict[int, tuple[Array, Array | None, Array]] = {}
         self.copies: Copies | None = None
         self.flights: Flights | None = None
         self.products: Products | None = None
@@ -340,7 +343,7 @@ class Run:
         return self.full(self.lanes)
 
     def full(self, lanes: Array | None) -> Array:
-        return np.broadcast_to(True if lanes is None else lanes, self.shape)
+        return self._everybody if lanes is None else widened(lanes, self.shape)
 
     def by_warp(self, lanes: Array) -> Array:
         """(b, t) → (b, W, 32)."""

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from . import small_floats
+from .aligned_sums import cut_sum, exponents, fused_sum, rounded_sum, sum_exponents, whole_sum
 from .matrix import ELEMENTS
 from .tensor_core_descriptors import ProductDescriptor
-from .warpgroup_matrices import cut_sum, exponents, fused_sum, rounded_sum, sum_exponents, whole_sum
 
 Array = np.ndarray
 

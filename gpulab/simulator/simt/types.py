@@ -59,6 +59,15 @@ ZERO = Filled(bytes(WIDEST))
 UNWRITTEN = Filled(bytes([FRESH] * WIDEST))  # what nobody has written
 
 
+def widened(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """`x` broadcast to `shape`; `x` itself where it has that shape already, as it mostly does.
+
+    >>> widened(np.zeros((1, 4)), (2, 4)).shape
+    (2, 4)
+    """
+    return x if x.shape == shape else np.broadcast_to(x, shape)
+
+
 def size_of(ptx_type: str) -> int:
     """Bytes of a PTX type (``f16x2`` is 4, ``pred`` is 1)."""
     if ptx_type == "pred":

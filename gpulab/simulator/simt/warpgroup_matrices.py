@@ -6,14 +6,13 @@ A warpgroup is four warps. Each of them has 16 of the 64 rows, laid out as in ``
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
 
 from gpulab.simulator.ptx import Instruction, Vector
 
-from .floats import canonical, round_toward
+from .aligned_sums import exponents, fused_sum, rounded_sum, whole_sum
 from .matrix import ELEMENTS, Places
 from .opcodes import matrix_shape
 
@@ -36,8 +35,6 @@ RESULTS: dict[tuple[str, ...], tuple[str, ...]] = {
 # (measured bit for bit on an H100: MMA-Sim, Microsoft Research).
 FRACTION_BITS, FP8_FRACTION_BITS = 25, 13
 FP8_KEPT = np.uint32(0xFFFFFFFF << (23 - FP8_FRACTION_BITS) & 0xFFFFFFFF)
-INTEGER_LIMITS = -(2**31), 2**31 - 1
-ZERO_EXPONENT = -126  # what a zero counts as
 
 
 def check(m: int, n: int, k: int, d: str, a: str, b: str, sparse: bool = False) -> None:
@@ -133,64 +130,3 @@ def multiply_accumulate(
         return rounded
     kept = (rounded.view(np.uint32) & FP8_KEPT).view(np.float32)
     return np.where(np.isnan(rounded), rounded, kept)
-
-
-def whole_sum(a: Array, b: Array, c: Array, saturates: bool) -> Array:
-    """C + A·B of whole numbers as int32; see `multiply_accumulate`."""
-    exact = np.matmul(a.astype(np.float64), b.swapaxes(-1, -2).astype(np.float64)) + c
-    return (exact.clip(*INTEGER_LIMITS) if saturates else exact).astype(np.int64).astype(np.int32)
-
-
-def fused_sum(
-    a: Array, b: Array, c: Array, a_exponents: Array, b_exponents: Array, d_type: str, bits: int
-) -> Array:
-    """C + A·B as float64, before it is rounded to `d_type` (f16 or f32); see `multiply_accumulate`.
-
-    `a_exponents` and `b_exponents` have the shapes of A and B. The terms of each sum are cut to `bits`
-    fraction bits below the largest exponent among them.
-    """
-    with np.errstate(invalid="ignore"):  # infinities and NaN are put right below
-        top = sum_exponents(c, d_type)
-        # One column of A at a time: a plane of m × n terms stays in the cache, all k of them do not.
-        columns = range(a.shape[-1])
-        for k in columns:
-            top = np.maximum(top, a_exponents[..., :, None, k] + b_exponents[..., None, :, k])
-        total = cut_sum((a[..., :, None, k] * b[..., None, :, k] for k in columns), c, top, bits)
-        if not all(np.isfinite(x).all() for x in (a, b, c)):
-            plain = (a[..., :, None, :] * b[..., None, :, :]).sum(axis=-1) + c
-            total = np.where(np.isfinite(plain), total, plain)
-    return total
-
-
-def cut_sum(terms: Iterable[Array], c: Array, top: Array, bits: int) -> Array:
-    """C and all `terms`, each an array of its own that is overwritten, cut to `bits` fraction bits below the
-    exponent `top`."""
-    unit = np.ldexp(1.0, top - bits)
-    scale = 1.0 / unit
-    total = np.trunc(c * scale)
-    for term in terms:
-        term *= scale
-        total += np.trunc(term, out=term)
-    return total * unit
-
-
-def rounded_sum(total: Array, d_type: str) -> Array:
-    """A sum as tensor cores round it: toward zero to float32, or to the nearest float16."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        if d_type == "f16":
-            return canonical(total.astype(np.float16))
-        nearest = total.astype(np.float32)
-        error = np.where(np.isfinite(nearest), total - nearest.astype(np.float64), 0.0)
-        return canonical(round_toward(nearest, error, "rz"))
-
-
-def sum_exponents(c: Array, d_type: str) -> Array:
-    """The exponents of the numbers to which a product is added, of type f16 or f32."""
-    return exponents(c, -14 if d_type == "f16" else -126)
-
-
-def exponents(x: Array, smallest: int) -> Array:
-    """The exponent of each number, as tensor cores see it: not less than `smallest`, that of the smallest
-    normal number of its type."""
-    exponent = np.maximum(np.frexp(x)[1] - 1, smallest)
-    return np.where(x == 0, ZERO_EXPONENT, exponent)

@@ -1,0 +1,113 @@
+"""Operations over whole arrays that are compiled, because NumPy has no function for them or a slow way only.
+
+They give the same results, bit for bit, as what NumPy does instead of them; with the environment variable
+``GPULAB_ENGINE=numpy`` it always does. Each is made at first use, because importing the compiler takes longer
+than most kernels run, and kept on disk where there is one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+# Lanes that are computed without the compiler before it is imported, which takes about as long as these do …
+WORTH_COMPILING = 1 << 22
+# … and products, which take NumPy several passes.
+SUMS_WORTH_COMPILING = 1 << 20
+
+_lanes = 0
+_products = 0
+
+
+def _by_numpy() -> bool:
+    return os.environ.get("GPULAB_ENGINE") == "numpy"
+
+
+def is_worth_compiling(lanes: int) -> bool:
+    """Whether `fma` pays: the compiler is there already, or more lanes have come than in a small kernel."""
+    global _lanes
+    _lanes += lanes
+    return (_lanes > WORTH_COMPILING or "numba" in sys.modules) and not _by_numpy()
+
+
+def are_sums_worth_compiling(products: int) -> bool:
+    """Whether `aligned_sum` pays: more products have come than in a small kernel."""
+    global _products
+    _products += products
+    return _products > SUMS_WORTH_COMPILING and not _by_numpy()
+
+
+@cache
+def fma() -> Callable[[Array, Array, Array], Array]:
+    """A NumPy ufunc (a, b, c) → a·b + c, rounded once, for float32 and float64.
+
+    LLVM's fma becomes the processor's own instruction, or a call of libm's where there is none.
+    """
+    import numba
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def llvm_fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.fma(*arguments)
+
+        return a(a, b, c), build
+
+    def multiply_add(a: Any, b: Any, c: Any) -> Any:
+        return llvm_fma(a, b, c)
+
+    signatures = ["float32(float32, float32, float32)", "float64(float64, float64, float64)"]
+    return _kept(lambda **kept: numba.vectorize(signatures, **kept)(multiply_add))
+
+
+@cache
+def aligned_sum() -> Callable[..., Array]:
+    """A NumPy ufunc (a, b, c, exponents of a, of b, of c, bits) → c + Σ a·b, of which each term is cut to
+    `bits` fraction bits below the largest exponent among them.
+
+    a (m, k), b (k, n) and c (m, n) are float64, their exponents int32, the result (m, n) is float64. Further
+    axes before these are broadcast.
+    """
+    import numba
+
+    powers, zeroth = np.ldexp(1.0, np.arange(-1022, 1024)), 1022
+
+    def cut_and_add(a: Any, b: Any, c: Any, of_a: Any, of_b: Any, of_c: Any, bits: Any, out: Any) -> None:
+        depth, columns = b.shape
+        top, scale = np.empty(columns, np.int32), np.empty(columns)
+        for i in range(a.shape[0]):  # the innermost loops go along a row, of which several fit a register
+            for j in range(columns):
+                top[j] = of_c[i, j]
+            for k in range(depth):
+                exponent = of_a[i, k]
+                for j in range(columns):
+                    top[j] = max(top[j], exponent + of_b[k, j])
+            for j in range(columns):
+                scale[j] = powers[zeroth + bits - top[j]]
+                out[i, j] = np.trunc(c[i, j] * scale[j])
+            for k in range(depth):
+                x = a[i, k]
+                for j in range(columns):
+                    out[i, j] += np.trunc(x * b[k, j] * scale[j])
+            for j in range(columns):
+                out[i, j] *= powers[zeroth - bits + top[j]]
+
+    matrix, whole = "float64[:, ::1]", "int32[:, ::1]"
+    signature = f"void({', '.join([matrix] * 3 + [whole] * 3)}, int64, {matrix})"
+    layout = "(m,k),(k,n),(m,n),(m,k),(k,n),(m,n),()->(m,n)"
+    return _kept(lambda **kept: numba.guvectorize([signature], layout, **kept)(cut_and_add))
+
+
+def _kept(build: Callable[..., Any]) -> Any:
+    """What `build` makes, kept on disk where there is a folder for it."""
+    try:
+        return build(cache=True)
+    except (RuntimeError, OSError):
+        return build()
