@@ -15,7 +15,7 @@ from .spec import Answer, Array, Case, Contents, Exercise, OnArrays, OnQuestions
 
 PUBLIC_SEED = cohort.HERE.seed  # of the learner's check; the judge has its own
 
-POISON = 0xFF  # what stands in each byte of an output before the run: NaN as a float
+POISON = 0xFF  # each byte of an output before the run: NaN as a float
 
 
 @dataclass(frozen=True)

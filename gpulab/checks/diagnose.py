@@ -19,7 +19,7 @@ from .launched import Launched
 from .parts import Detail
 from .spec import Case
 
-NEAR = 100  # times the tolerance: so close a result is told by how much it misses
+NEAR = 100  # times the tolerance: of a result this close, the message says by how much it misses
 
 
 def wrong_result(

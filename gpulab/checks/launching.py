@@ -28,7 +28,7 @@ def given(array: Any, face: Face) -> Any:
 def scalar(value: np.generic, face: Face) -> Any:
     """A scalar as host code gets it: Python's own number, as no other may be a ``tl.constexpr``.
 
-    CuPy's kernels, and arguments of 4 bytes, are told their type by NumPy's.
+    CuPy's kernels, and arguments of 4 bytes, get their type from NumPy's.
     """
     return value.item() if face == "cuda" and value.dtype in ("int64", "float64", "bool") else value
 

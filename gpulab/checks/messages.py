@@ -38,7 +38,7 @@ def listed(names: Sequence[str], word: str = "or") -> str:
 def unknown_exercise(name: object, close: Sequence[str]) -> str:
     if close:
         return f"there is no exercise {name!r}; did you mean {listed(close)}?"
-    return f"there is no exercise {name!r}; the name stands in the cell above the check, as in basics.saxpy"
+    return f"there is no exercise {name!r}; the check's own cell names it, as in basics.saxpy"
 
 
 def no_exercise_name(given: object) -> str:

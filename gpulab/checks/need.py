@@ -10,7 +10,7 @@ from gpulab.foundation.errors import Message
 from . import messages
 from .run import name_of
 
-IN_CUDA = "// YOUR CODE HERE"  # what stands in the place of a solution in CUDA C++
+IN_CUDA = "// YOUR CODE HERE"  # the placeholder for a solution in CUDA C++
 
 
 class NotSolvedYet(Message):

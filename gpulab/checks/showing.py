@@ -43,10 +43,11 @@ def pictures(what: Any, *args: Any, view: str = "", line: int | None = None) -> 
     """The pictures of a report, of ``kernel[grid, block]`` with arguments, of an exercise with a function.
 
     `view` asks for one kind: ``accesses`` (sectors of the costliest load and store), ``banks`` (shared
-    memory), ``lanes`` (who runs and who waits in the first warp), ``divergence`` (how many lanes of each warp
-    take part; not for a report), ``threads`` (which thread wrote which element; not for a report). By default
-    those that have something to tell. With `line` they are of that source line alone, every access of it
-    with a picture, and ``threads`` are those that touched an element there. Raises CannotShow.
+    memory), ``lanes`` (which lanes of the first warp run and which wait), ``divergence`` (how many lanes of
+    each warp take part; not for a report), ``threads`` (which thread wrote which element; not for a report).
+    By default it shows those that have something to show. With `line` they are of that source line alone,
+    every access of it with a picture, and ``threads`` are those that touched an element there. Raises
+    CannotShow.
     """
     if view not in ("", *VIEWS):
         raise CannotShow(messages.unknown_view(view, registry.closest(str(view), VIEWS) or VIEWS))

@@ -34,7 +34,7 @@ def start(lab: str = "", *, gpu: str = "") -> Start:
     """Show the first line of a lab: version, device, compiler, and how many exercises are done.
 
     `lab` is its number or folder, ``"04"`` or ``"04_memory_hierarchy"``. Without it the progress is left out.
-    `gpu` names the GPU to simulate from now on, for a lab that needs one with instructions of its own, and
+    `gpu` names the GPU to simulate, for a lab that needs the instructions of a certain one, and
     comes before GPULAB_GPU. From then on figures have alt texts. Raises UnknownLab, and hardware.UnknownGPU
     in one line that lists the names.
 

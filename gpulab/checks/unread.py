@@ -25,7 +25,7 @@ _ran: dict[str, str] = {}  # by a cell's id: its text when it ran last
 
 
 def watch() -> None:
-    """In a notebook, remember from now on which cells run."""
+    """In a notebook, start to remember which cells run."""
     shell = notebook()
     if shell is not None and _remember not in shell.events.callbacks["pre_run_cell"]:
         shell.events.register("pre_run_cell", _remember)

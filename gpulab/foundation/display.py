@@ -221,7 +221,7 @@ def notebook() -> Any:
 
 
 def present(thing: Any) -> None:
-    """Show a thing now, wherever the call stands in a cell: rich in a notebook, as text elsewhere.
+    """Show a thing now, wherever in a cell the call is: as HTML in a notebook, as text elsewhere.
 
     What is `Shown` is not shown again by the same cell.
     """

@@ -1,4 +1,4 @@
-"""A job that is stopped and started again: how far each attempt came, and from where the next went on."""
+"""A job that is stopped and started again: how far each attempt came, and where the next one continued."""
 
 from __future__ import annotations
 

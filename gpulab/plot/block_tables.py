@@ -44,7 +44,7 @@ def block_tables(
     entries, shared = sum(holders.values()), sum(count > 1 for count in holders.values())
     said = (
         f"{entries} table entries name {style.plural(len(holders), 'block')} of the pool; the orange ones, "
-        f"{shared}, stand in more than one table, and empty ends are not written yet."
+        f"{shared}, are in more than one table, and empty ends are not written yet."
     )
     return style.finish(ax, said, given)
 

@@ -15,7 +15,7 @@ MIB = 2**20
 def memory_map(
     tensors: Sequence[Sequence[int]], offsets: Sequence[int], ax: Axes | None = None
 ) -> style.Picture:
-    """Draw each tensor, (bytes, first, last moment), as a box from its offset on, for as long as it is alive.
+    """Draw each tensor, (bytes, first, last moment), as a box: upwards its bytes, to the right its life.
 
     Raises NothingToDraw without a tensor.
     """

@@ -125,7 +125,7 @@ def begin(ax: Axes | None, width: float, height: float) -> tuple[Axes, bool]:
 
 
 def axes(width: float, height: float, rows: int = 1, columns: int = 1, **shared: Any) -> Any:
-    """Empty axes for a figure of one's own that looks like the others, `width` × `height` inches in all.
+    """Empty axes for your own figure, in the style of the others, `width` × `height` inches in all.
 
     Several come as an array (rows, columns), without axes of length 1; `shared` is as in matplotlib's
     ``Figure.subplots``. `picture` shows what was drawn on them.

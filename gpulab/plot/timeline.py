@@ -15,7 +15,7 @@ from .records import Span
 def timeline(
     spans: Sequence[Span], unit: str = "µs", ax: Axes | None = None, *, caption: str = ""
 ) -> style.Picture:
-    """Draw spans of time. Rows stand in the order in which they first occur, each kind has its colour.
+    """Draw spans of time. Rows are in the order in which they first occur, and each kind has its colour.
 
     Spans of kind ``wait`` are hollow and dashed: time in which nothing useful happens.
     The caption says in one sentence what to see; without one it names the row that is busy longest.

@@ -29,7 +29,7 @@ def test_the_topic_may_be_wrong_or_missing() -> None:
 
 
 def test_a_name_like_no_other_is_told_where_names_stand() -> None:
-    with pytest.raises(UnknownExercise, match="the name stands in the cell above the check"):
+    with pytest.raises(UnknownExercise, match="the check's own cell names it"):
         find("???")
 
 

@@ -391,7 +391,7 @@ def opens_a_file(a):  # here
         (transforms, "`fft` has no `fft` in a kernel."),
         (
             calls_an_array,
-            "An array is called like a function.\nAn element stands in square brackets: a[i] and not a(i).",
+            "An array is called like a function.\nUse square brackets for an element: a[i], not a(i).",
         ),
         (
             compares_with_a_shape,

@@ -1,7 +1,7 @@
 """The caches between a kernel and DRAM, simulated by sector: an L1 for each SM, one L2.
 
 A line is 128 B, of which each 32-byte sector comes and goes alone. Loads look in the L1 of their SM, then in
-the L2, then in DRAM. Stores go through to the L2 (and mend the L1's copy); atomics work there. What the L2
+the L2, then in DRAM. Stores go through to the L2 (and update the L1's copy); atomics work there. What the L2
 drops after it has been written goes to DRAM. Block b runs on SM b modulo the number of SMs, and blocks that
 are simulated at once take turns, instruction by instruction, warp by warp.
 
@@ -136,7 +136,7 @@ def _find(line, tags):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _make_room(line, tags, valid, dirty, used):  # type: ignore[no-untyped-def]
-    """The way that holds `line` from now on, and how many dirty sectors had to leave."""
+    """The way that will hold `line`, and how many dirty sectors had to leave."""
     way = 0
     for other in range(tags.size):
         if tags[other] == -1:

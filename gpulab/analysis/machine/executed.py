@@ -3,8 +3,8 @@
 PTX is what is simulated and counted; ptxas makes other instructions of it. Each of those comes from a line of
 the PTX, which the machine code names when every instruction of the PTX is marked with its own line. So a
 basic block of machine code runs as often as the lines say that it holds. Where ptxas has unrolled a loop, a
-line stands in several blocks, and several times in one of them; loads, stores and other instructions that it
-neither doubles nor moves tell how often.
+line is part of several blocks, and occurs several times in one of them. Loads, stores and other instructions
+that it neither doubles nor moves show how often.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Rates:
 
     @classmethod
     def of(cls, gpu: GPU) -> Rates:
-        """Of one SM, if all of them are at work. Where a data sheet has no latency, the A100's serves."""
+        """Of one SM, if all of them are busy. Where a data sheet gives no latency, the A100's is used."""
         clock = float(gpu.boost_clock)
         latency = float(gpu.dram_latency or hardware.find("A100").dram_latency or 0)
         share = float(gpu.dram_bandwidth) / clock / float(gpu.sms)

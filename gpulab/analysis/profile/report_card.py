@@ -23,7 +23,7 @@ from gpulab.foundation.display import (
 from .metrics import METRICS
 from .report import Comparison, Launch, Line, Lines, Report
 
-WASTE = 1.5  # from this factor over the ideal on, a row says so
+WASTE = 1.5  # times the ideal: a row that reaches it says so
 
 # What the costliest line is looked for in, the first that there is any of.
 COSTS = (
@@ -296,7 +296,7 @@ def _costliest(report: Report) -> list[Piece]:
     return []
 
 
-# What a bar beside a source line shows, in this order, and from which ratio to its ideal on it is marked.
+# What a bar beside a source line shows, in this order, and the ratio to its ideal at which it is marked.
 BARS = (
     ("global_sectors", "sectors", "global_sectors_per_request", 8.0),
     ("shared_wavefronts", "wavefronts", "bank_conflict_ways", WASTE),

@@ -38,8 +38,8 @@ def sanitize(run: Callable[..., Any], *args: Any, cures: bool = True, **named: A
 
     `run` is a kernel with its launch shape, ``kernel[grid, block]``, or host code that launches kernels. It
     runs several times on the same inputs; what it leaves behind is the result of the first run. Each finding
-    is told once, with both source lines, both threads, array and index, and the usual cure; without `cures`
-    it is left to the reader to find out why. Raises NotALaunch, and whatever a wrong launch raises.
+    is reported once, with both source lines, both threads, array and index, and the usual cure, which
+    ``cures=False`` leaves for the reader to find. Raises NotALaunch, and whatever a wrong launch raises.
 
     >>> @cuda.jit
     ... def pull(a):

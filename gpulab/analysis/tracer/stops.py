@@ -62,7 +62,7 @@ def _add_move(
     stops: Stops, function: Function, labels: Mapping[str, Sequence[int]], line: int, move: Move
 ) -> None:
     """A move stands between two instructions. It happens before the second one, unless that begins a block
-    whose label stands behind the move: a thread may jump there and not have come past it."""
+    whose label comes after the move: a thread may jump there without having come past it."""
     starts = [block.instructions[0].line for block in function.blocks]
     number = bisect_right(starts, line)  # of the first block that begins behind the move
     earlier = function.blocks[number - 1].instructions if number else ()

@@ -1,4 +1,4 @@
-"""Elements of the home page: styles stand in each, because notebooks that nobody has run yet lose style
+"""Elements of the home page: each carries its styles, because notebooks that nobody has run yet lose style
 sheets."""
 
 from __future__ import annotations

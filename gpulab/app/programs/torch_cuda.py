@@ -162,7 +162,7 @@ class Generator(torch.Generator):
 
 
 def install() -> None:
-    """Let "cuda" mean the CPU from now on, in this process."""
+    """Let "cuda" mean the CPU for the rest of this process."""
     CudaMeansCpu().__enter__()
     # Programs choose among back ends that only a GPU has. On a CPU, PyTorch chooses one itself.
     torch.nn.attention.sdpa_kernel = wraps(torch.nn.attention.sdpa_kernel)(_any_backend)

@@ -103,7 +103,7 @@ def _by_id(cells: Sequence[Cell]) -> dict[str, Cell]:
 
 
 def _added(cells: Sequence[Cell], new: dict[str, Cell], before: dict[str, Cell]) -> dict[str, list[Cell]]:
-    """The learner's own cells by the id of the course's cell that they stand behind ("": at the top).
+    """The learner's own cells by the id of the course's cell that they follow ("": at the top).
 
     A cell that the course has dropped is the learner's if they had changed it.
     """

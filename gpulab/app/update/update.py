@@ -228,7 +228,7 @@ def _from_upstream(labs: Path) -> Update:
     _git(root, "fetch", "--quiet")
     try:
         upstream = _git(root, "rev-parse", "--abbrev-ref", "@{upstream}").strip()
-    except CannotUpdate:  # a branch of one's own, or none
+    except CannotUpdate:  # the learner's own branch, or none
         raise CannotUpdate(
             f"what is checked out in {root} follows no branch of another clone, so it cannot say where a new"
             " version is. Go to the one that does (git checkout main); or download the course and name the"

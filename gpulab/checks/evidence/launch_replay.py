@@ -61,7 +61,7 @@ class Recorded(Launched):
 class Replayed:
     """Launches what was recorded at a case, with the arrays that it is called with in place of the handles.
 
-    `fn` gives messages the learner's name of the function. `garbage` draws what stands in buffers of the
+    `fn` gives messages the learner's name of the function. `garbage` draws what is in buffers of the
     submission's own before the launches.
     """
 

@@ -172,7 +172,7 @@ class _Failure:
     def explain(self, answer: Launched) -> tuple[tuple[Detail, ...], bool]:
         """Sentences, and whether nothing was done at all.
 
-        The case runs once more, with somebody who notes who writes what.
+        The case runs once more, with an observer that notes which thread writes what.
         """
         if self.stopped:
             trouble = self.outcome.trouble

@@ -43,7 +43,7 @@ def replay(
     name: str,
     garbage: np.random.Generator | None = None,
 ) -> Replay:
-    """Run a graph on the arguments' contents. `garbage` draws what stands in uninitialised memory; else NaN.
+    """Run a graph on the arguments' contents. `garbage` draws what uninitialised memory holds (None: NaN).
 
     Raises NotAGraph where an operator is not `allowed`, does not take what it is given, or takes too much
     memory.

@@ -27,5 +27,5 @@ def create_xoroshiro128p_states(
 def init_xoroshiro128p_states(
     states: DeviceArray, seed: int, subsequence_start: int = 0, stream: Any = 0
 ) -> None:
-    """Seed the generator states in a device array anew."""
+    """Seed the generator states in a device array again."""
     states.copy_to_device(create_xoroshiro128p_states(len(states), seed, subsequence_start))

@@ -152,7 +152,7 @@ class Trace:
         return out
 
     def store(self, target: Traced, value: Any) -> None:
-        """Write to an array: the stand-in stands for the new value from now on."""
+        """Write to an array: the placeholder now means the new value."""
         found = self._value(value)
         target.value = self.converted(Traced(self, found), target.dtype).value
         if target.argument is not None:

@@ -236,7 +236,7 @@ class MemoryPool:
     """Keeps memory that is no longer used for the next array, as asking the device for it is slow.
 
     Python collects garbage wherever it likes, in any thread: an array may be given back in the middle of any
-    line below. So what is given back only queues up, and the pool takes it in when it is not at work.
+    line below. So what is given back only queues up, and the pool takes it in when it is idle.
     """
 
     def __init__(self, allocator: Any = None):
@@ -257,7 +257,7 @@ class MemoryPool:
         self._settle()
 
     def _settle(self) -> None:
-        """Take in what was given back, unless the pool is at work: then it does so at its end."""
+        """Take in what was given back, unless the pool is busy: then it does so when it has finished."""
         while self._given_back and self._lock.acquire(blocking=False):
             try:
                 if self._working:
@@ -443,7 +443,7 @@ def malloc_unpooled(size: int) -> MemoryPointer:
 
 
 def set_allocator(allocator: Callable[[int], MemoryPointer] | None = None) -> None:
-    """Where arrays get their memory from now on: a function of the size; None means without a pool."""
+    """Set where arrays get their memory: a function of the size; None means without a pool."""
     global _allocator
     _allocator = allocator or malloc_unpooled
 

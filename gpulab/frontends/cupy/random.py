@@ -119,7 +119,7 @@ def set_random_state(state: RandomState) -> None:
 
 
 def reset_states() -> None:
-    """Start anew, without a seed."""
+    """Start afresh, without a seed."""
     set_random_state(RandomState())
 
 

@@ -14,7 +14,7 @@ is_hip = False
 memcpyHostToHost, memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice, memcpyDefault = range(5)
 memoryTypeHost, memoryTypeDevice, memoryTypeManaged = 1, 2, 3
 
-# Fields of the device's properties → where they stand in the data sheet.
+# Fields of the device's properties → where the data sheet has them.
 PROPERTIES = {
     "multiProcessorCount": "MULTIPROCESSOR_COUNT",
     "warpSize": "WARP_SIZE",

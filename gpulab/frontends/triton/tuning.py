@@ -1,5 +1,5 @@
 """`autotune` and `heuristics`. Without a clock the best configuration is the one that moves the least
-data, and the learner is told so."""
+data, and a message says so."""
 
 from __future__ import annotations
 

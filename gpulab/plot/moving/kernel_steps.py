@@ -61,7 +61,7 @@ class Array:
         return 0 if len(self.shape) == 1 else self.pitch or self.shape[1]
 
     def index(self, cell: int) -> str:
-        """What stands in the brackets for a cell, a linear index: ``5``, ``1, 4``."""
+        """The text in the brackets for a cell, a linear index: ``5``, ``1, 4``."""
         return f"{cell // self.columns}, {cell % self.columns}" if self.columns else str(cell)
 
     def place(self, cell: int) -> int:

@@ -57,7 +57,7 @@ def _folder() -> Any:
 
 
 def prepare(capability: Callable[[], Capability]) -> None:
-    """Make the installed package compile for `capability()`, asked anew for each kernel.
+    """Make the installed package compile for `capability()`, which is asked for each kernel again.
 
     A learner's CUTE_DSL_ARCH still decides. Raises MissingCompiler where the package is absent or built
     otherwise than those that were tested.

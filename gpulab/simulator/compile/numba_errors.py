@@ -196,7 +196,7 @@ RULES = (
     Rule(
         r"Invalid use of array\(.+?\) with parameters",
         "An array is called like a function.",
-        "An element stands in square brackets: a[i] and not a(i).",
+        "Use square brackets for an element: a[i], not a(i).",
     ),
     Rule(
         r"Untyped global name '(?P<name>[^']+)':.*?<class '(?:[\w.]+\.)?(?P<type>\w+)'>",

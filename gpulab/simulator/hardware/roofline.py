@@ -33,7 +33,7 @@ class Roofline:
         return min(self.peak, intensity * self.bandwidth)
 
     def bound(self, intensity: float) -> str:
-        """``memory`` left of the ridge, ``compute`` from the ridge on."""
+        """``memory`` left of the ridge, ``compute`` at the ridge and right of it."""
         return "memory" if intensity < self.ridge else "compute"
 
 

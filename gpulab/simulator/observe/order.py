@@ -231,7 +231,7 @@ class Order:
                 _merge(published, known)
             _merge(published, {block: len(self._releases[block])})
 
-    # ---- who waited for whom -------------------------------------------------------------------------------
+    # ---- which threads waited for which --------------------------------------------------------------------
 
     def waited(self, touch: Array, who: Who) -> Array:
         """Lanes that have met the thread of a touch at a barrier since then."""

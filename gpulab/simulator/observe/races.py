@@ -1,9 +1,9 @@
 """Data races: two threads, one word, at least one write, and nothing that puts one before the other.
 
 What orders two accesses: the program of one thread, a barrier of the block, ``syncwarp`` between lanes of one
-warp, an mbarrier between those who arrive and those who wait, and between blocks an atomic (or volatile)
-access after a fence that another block has seen, with a fence after it, too. The detector does not need the
-race to go wrong: it remembers who touched each word last, and what has happened since.
+warp, an mbarrier between the threads that arrive and those that wait, and between blocks an atomic (or
+volatile) access after a fence that another block has seen, with a fence after it, too. The detector does not
+need the race to go wrong: it remembers which thread touched each word last, and what has happened since.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from .granules import WIDEST, Granules, Pages
 Array = np.ndarray
 
 NOBODY = 0
-TICK_BITS = 32  # of a touch: the time, from 1 on; the bits above are the thread
+TICK_BITS = 32  # of a touch: the time, which starts at 1; the bits above are the thread
 # The touches of a granule that are kept: its last writer, its first reader, another reader of the same warp
 # and one of another warp. So whoever writes next, a reader that is somebody else is among them.
 WRITER, READER, SECOND_READER, OTHER_READER = 0, 1, 2, 3

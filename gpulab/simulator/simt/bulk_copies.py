@@ -174,7 +174,7 @@ def global_reach(found: Allocation | None, address: Array, inside: Array | None,
 
 @dataclass(slots=True)
 class Ending:
-    """How the end of copies is told: at mbarriers, or by their bulk group (both None: not at all)."""
+    """What reports the end of copies: mbarriers, or their bulk group (both None: nothing does)."""
 
     barrier: Window | None = None
     group: Array | None = None
@@ -302,7 +302,7 @@ def multicast(
             OutOfBounds,
             f"sent a copy to the blocks {int(mask[wrong][0]):#b} of its cluster (a bit for each), "
             f"which has {run.cluster_size} blocks.",
-            "The mask has a bit for each block of the cluster, from rank 0 on.",
+            "The mask has one bit for each block of the cluster: bit r for rank r.",
         )
     copy, rank = np.nonzero(mask[:, None] >> np.arange(run.cluster_size) & 1)
     first = who.row - run.ranks[who.row, 0]

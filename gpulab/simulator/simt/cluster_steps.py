@@ -44,7 +44,7 @@ def _rank(decoder: Decoder, op: Opcode, index: int) -> Step:
 
 
 def is_asynchronous(op: Opcode) -> bool:
-    """Whether a store or reduction is told of at an mbarrier (``st.async``, ``red.async``)."""
+    """Whether an mbarrier counts the bytes of a store or reduction (``st.async``, ``red.async``)."""
     return "async" in op.modifiers
 
 

@@ -1,8 +1,8 @@
 """Shared memory of a cluster: whose window an address means, and which lanes reach out of their own block.
 
-An address of shared memory has the rank of its block in the cluster from bit 24 on. So do a block's own
-addresses, as on the hardware: programs clear a bit of an address to reach the first block of a pair. Outside
-clusters all ranks are 0. A chunk's rows are whole clusters, each in the order of its ranks.
+An address of shared memory has the rank of its block in the cluster in its bits from 24 upwards. So do a
+block's own addresses, as on the hardware: programs clear a bit of an address to reach the first block of a
+pair. Outside clusters all ranks are 0. A chunk's rows are whole clusters, each in the order of its ranks.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ Array = np.ndarray
 CHUNK_LANES = 16_384  # lanes that run at once: arrays that fit the cache, long enough to hide the interpreter
 CONTENDED_LANES = 2_048  # … where compare-and-swap loops make most of them wait anyway
 CHUNK_BYTES = 256 << 20  # registers, shared and local memory of one chunk
-TURNS = 128  # in which a chunk may look in vain, before it counts as stuck
+TURNS = 128  # of fruitless looks at memory, after which a chunk counts as stuck
 GRID_BARRIER_BYTES = 64
 
 
@@ -243,13 +243,13 @@ def _run_chunks(frame: Frame, steps: Sequence[Sequence[Step]], resident_blocks: 
 
     A launch is stuck when all chunks that may run have, one after the other, come back to a state in which
     they were before, and no memory has changed since: they would go in circles forever. Those that watch the
-    clock are never as before; they are stuck when they have looked in vain for `TURNS` turns each.
+    clock are never as before; they are stuck when each has looked for `TURNS` turns without success.
     """
     size, supply = _chunk_size(frame), frame.supply
     parked: list[Parked] = []
     seen: set[tuple[int, int]] = set()  # states of parked chunks since memory changed
     again = 0  # how many chunks in a row have come back to one of them
-    waited = 0  # how many in a row have looked in vain
+    waited = 0  # how many in a row have looked without success
     while True:
         room = size
         if resident_blocks is not None:

@@ -1,4 +1,4 @@
-"""Bulk copies on their way, as records: what they read, what they write, and how their end is told."""
+"""Bulk copies on their way, as records: what they read, what they write, and what reports their end."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Difference(NamedTuple):
 
 
 class Journal:
-    """Keeps what pages of `memory` held when it was made, of those that are written to from then on.
+    """Keeps what pages of `memory` held when it was made, of those that are written to later.
 
     It hears of every write while it is `memory.journal`. Memory that is allocated later or adopted from the
     host is not its concern; of memory that the host writes to without telling anybody every page is kept.
@@ -76,7 +76,7 @@ class Journal:
     def restore(self, contents: Contents | None = None) -> None:
         """Let memory be as it was in the beginning, or when `contents` were taken.
 
-        A module that was loaded since then starts anew.
+        A module that has been loaded since then starts afresh.
         """
         self._memory.modules = dict(self._modules)
         for allocation in filter(self._is_known, self._before):

@@ -158,7 +158,7 @@ class Decoder:
         """A function of the registers: the int64 addresses that ``[base+offset]`` means.
 
         Addresses that are alike in all blocks are the same array for as long as their base is. So whatever is
-        known of them need not be found out anew in each round of a loop.
+        known of them need not be worked out again in each iteration of a loop.
         """
         assert isinstance(operand, Address)
         offset = np.int64(operand.offset)

@@ -34,7 +34,7 @@ from .warps import WARP
 Array = np.ndarray
 
 AXES = ("x", "y", "z")
-RANK_BIT = 24  # of a shared address: from here on it holds the rank of the block in its cluster
+RANK_BIT = 24  # of a shared address: the lowest bit of the block's rank in its cluster
 LIMIT = 3_000_000  # instructions of a chunk before its time counts
 SECONDS = 300.0  # of simulation after that, before a kernel counts as endless
 WATCH_AFTER = 20_000  # instructions of a chunk before it is watched for circles
@@ -43,7 +43,7 @@ MORE = (
     "If it does end, allow as many instructions as it needs: GPULAB_LIMIT=N in the environment, "
     "gpulab run --limit N, or pytest --gpulab-limit N."
 )
-PATIENCE = 64  # looks in vain at memory that nobody changed, before all groups take turns
+PATIENCE = 64  # fruitless looks at memory that nothing has changed, after which all groups take turns
 
 
 class Place(NamedTuple):
@@ -162,7 +162,8 @@ class Run:
         self.in_vain = False  # whether a group has looked at what only others can change, and it had not
         self.visited: set[int] = set()
         self.ran: set[Place] = set()
-        self.following = False  # whether the group that got its turn goes on, until it looks in vain itself
+        # Whether the group that got its turn goes on, until a look of its own is fruitless.
+        self.following = False
         self.last: set[Place] = set()  # where the lanes of the last group went
         self.pool: RegisterPool | None = None
         self.freed = False  # whether registers have been given back, for which others may have waited
@@ -179,7 +180,7 @@ class Run:
         self.at_warp: dict[int, Array | None] = {}
         self.at_cluster: dict[int, Array | None] = {}
         self.meeting: ClusterMeeting | None = None
-        self.waits: dict[int, Wait] = {}  # by instruction: who looked at an mbarrier in vain last
+        self.waits: dict[int, Wait] = {}  # by instruction: the last fruitless look at an mbarrier
         # By the number of a barrier: the threads that each lane counts on there (0: it has not come), and how
         # often the barrier was complete, by block.
         self.came: dict[int, Array] = {}

@@ -42,17 +42,17 @@ that differ from seed to seed show that a kernel depends on the order.
 
 **Waiting for memory.** A lane that waits in a loop until another thread writes a flag or frees a lock is
 not at a barrier: it keeps running. By the rule above it could run forever, while the lane that would write
-the flag is further on in the text and never has its turn. So the scheduler has to notice that a group looks
-in vain. Certain segments look at what other threads do to memory (`Segment.looks`) because they have an
+the flag is further on in the text and never has its turn. So the scheduler has to notice that a group's looks
+are fruitless. Certain segments look at what other threads do to memory (`Segment.looks`) because they have an
 atomic, a fence or a volatile load. When a group is about to run such a segment with exactly the registers
 that it had there before, and no memory has changed in between, the group goes in circles and is passed over.
 A loop that counts its rounds never has the same registers twice. Therefore the looks since the last change
 are counted as well (`run.idle`), and after `PATIENCE` of them the groups take turns, each until it has looked
-in vain as often. Any change of memory starts all of this afresh.
+as often without success. Any change of memory starts all of this afresh.
 
-When all groups of a chunk look in vain, only another chunk can help, and `execute` yields. The engine then
-lets other chunks run. If all chunks have yielded and nothing has changed, the launch is stuck, and `stuck`
-says why.
+When no group of a chunk sees what it waits for, only another chunk can help, and `execute` yields. The engine
+then lets other chunks run. If all chunks have yielded and nothing has changed, the launch is stuck, and
+`stuck` says why.
 
 **Loops without end.** A chunk that has run for long is watched for rounds that are all alike (`circles`). Of
 other loops nobody can say whether they end, so they are stopped by a number of instructions or by the time
@@ -125,13 +125,13 @@ def execute(run: Run, steps: Sequence[Sequence[Step]]) -> Iterator[int]:
 def _choose(run: Run, turn: Place | None) -> Place | None:
     """The group that runs next: the one with the lowest program counter, unless it goes in circles.
 
-    None if all do. A group that looks in vain and counts its looks goes in no circles that can be seen:
-    when there were many looks, all groups take turns, each until it has looked in vain as often.
+    None if all do. A group that counts its fruitless looks goes in no circles that can be seen: when there
+    were many looks, all groups take turns, each until it has looked as often without success.
     """
     if run.idle < PATIENCE:
         if run.following and (goes_on := run.last & run.ready.keys()):
             return min(goes_on)
-        if not run.idle:  # as nearly always: nobody has looked in vain
+        if not run.idle:  # as nearly always: no look was fruitless
             return min(run.ready)
         return next((place for place in sorted(run.ready) if not _circles(run, place)), None)
     if run.idle >= PATIENCE * len(run.ready):

@@ -9,7 +9,7 @@ nothing: that bit is not used.
 CuTe DSL's compiled host code does not ask the driver for a map but writes the hardware's own 64 bytes. In
 those, bit 65 is always set (`IS_HARDWARES`); ours leaves it 0. Such a map is translated when it is used.
 
-Dimensions are counted from the innermost on, as CUDA does: dimension 0 is contiguous.
+Dimensions are counted as in CUDA, starting with the innermost: dimension 0 is contiguous.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class WrongTensorMap(ValueError):
 
 @dataclass(frozen=True)
 class TensorMap:
-    """What a tensor map says. Sizes count elements unless said otherwise, from the innermost dimension on.
+    """What a tensor map says. Sizes, innermost dimension first, count elements unless stated otherwise.
 
     `strides` are bytes, of all dimensions but the first. `span` is the swizzle's width in bytes (16: none),
     `interleave` the bytes of a slice of channels (0: none). With `im2col` there is no `box`: `lower` and
@@ -393,7 +393,7 @@ def _check_inner(map_: TensorMap, what: str, count: int) -> None:
 
 # ---- decode, and change on the device ------------------------------------------------------------
 
-# Numbers that a field may hold, from 0 on.
+# How many numbers a field may hold; the first is 0.
 LIMITS = {
     "type": len(TYPES),
     "rank": MOST_DIMENSIONS,

@@ -19,7 +19,7 @@ Array = np.ndarray
 
 LANES, COLUMNS = 128, 512
 FEWEST = 32  # columns of an allocation, which is a power of two
-LANE_BIT = 16  # of an address: from here on it holds the lane …
+LANE_BIT = 16  # of an address: the lowest bit of the lane …
 COLUMN = (1 << LANE_BIT) - 1  # … and below the column
 
 
@@ -77,7 +77,7 @@ def _shape(columns: int, lane: Array, column: Array) -> Shape:
 _THREAD = np.arange(WARP)[:, None]
 _PAIR = np.arange(2)
 _QUAD = np.arange(4)
-SPLIT = "16x32bx2"  # threads from 16 on reach the same lanes, so many columns further on as the opcode says
+SPLIT = "16x32bx2"  # threads 16 to 31 reach the same lanes, as many columns further as the opcode says
 SHAPES = {
     SPLIT: _shape(1, _THREAD % 16, np.zeros((1, 1), np.int64)),
     "32x32b": _shape(1, _THREAD, np.zeros((1, 1), np.int64)),

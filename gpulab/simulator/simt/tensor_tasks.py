@@ -108,7 +108,7 @@ def commit(decoder: Decoder, op: Opcode, index: int) -> Step:
                         **run.blame(index, only(run, row, lane)),
                         what=f"commits to the blocks {chosen:#b} of its cluster (a bit for each), which has "
                         f"{run.cluster_size} blocks.",
-                        advice="The mask has a bit for each block of the cluster, from rank 0 on.",
+                        advice="The mask has one bit for each block of the cluster: bit r for rank r.",
                     )
                 rows = row - int(run.ranks[row, 0]) + ranks
             signal = Signal(int(offsets[row, lane]), rows)

@@ -1,4 +1,4 @@
-"""Lanes that wait at an mbarrier for what cannot come, in words: who waits where, and what is lacking."""
+"""Lanes that wait at an mbarrier for what cannot come, in words: which wait where, and what is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .types import I64
 
 Array = np.ndarray
 
-LISTED = 6  # waits at other lines that are told
+LISTED = 6  # waits at other lines that a message names
 
 
 def at_mbarriers(run: Run) -> Endless:

@@ -140,7 +140,7 @@ def _recomputed(layout: Mapping[str, Any], layers: int) -> int:
 def _whole(layout: Mapping[str, Any], key: str) -> int:
     value = layout.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise NoLayout(f"`{key}` is a whole number from 1 on, not {value!r}")
+        raise NoLayout(f"`{key}` is a whole number, 1 or more, not {value!r}")
     return value
 
 

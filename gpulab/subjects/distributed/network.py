@@ -1,4 +1,4 @@
-"""The network of ranks as one process: it delivers what they send, counts it, and sees who waits for whom.
+"""The network of ranks as one process: it delivers and counts messages, and sees which ranks wait for which.
 
 Ranks reach one another through nothing else. A message is delivered when its receiver waits for it, so what
 is counted is all that a rank could have learnt from others. A send is complete when it is received, as with
@@ -505,7 +505,7 @@ class Network:
                 text = words.other_piece(sender.rank, sent[b], receiver.rank, wanted[a], row)
                 raise _Ends(Trouble("mismatch", text, receiver.rank, receiver.line))
 
-    # ------------------------------------------------------------ those who wait
+    # ------------------------------------------------------- ranks that wait
 
     def _answer_all(self) -> None:
         for rank in self._world:

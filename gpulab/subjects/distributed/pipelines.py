@@ -113,7 +113,7 @@ def simulate(
         work = orders[stuck[0]][place[stuck[0]]]
         raise CannotRun(
             f"device {stuck[0]} waits forever at operation {place[stuck[0]]}, {work.kind} of micro-batch "
-            f"{work.batch}: what it needs stands behind something that waits for it"
+            f"{work.batch}: what it needs comes after something that waits for it"
         )
     return Run(tuple(sorted(slots, key=lambda s: (s.start, s.device))), _peaks(slots, devices, splits))
 

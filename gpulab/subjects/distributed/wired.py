@@ -37,7 +37,7 @@ class Gone(BaseException):
 
 
 class Wire:
-    """The connection of this rank. `file` is the learner's: its lines are told to the network."""
+    """The connection of this rank. `file` is the learner's: the network gets its line numbers."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection

@@ -55,7 +55,7 @@ def never_fits(number: int, needed: int, blocks: int) -> str:
 
 
 def bad_chunk(number: int, value: object) -> str:
-    return f"`prefill` gives request {number} {value!r} tokens; it takes a whole number from 0 on"
+    return f"`prefill` gives request {number} {value!r} tokens; it takes a whole number, 0 or more"
 
 
 def chunk_too_long(number: int, tokens: int, left: int) -> str:

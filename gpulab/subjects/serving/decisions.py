@@ -3,7 +3,7 @@
 The decorators make an exercise's answer of a policy. It is called with a function and a machine: the function
 takes a decision to an engine elsewhere, the judge's, and brings back what is new there, which is who came and
 who is through. That is all that a policy cannot work out by itself, so an engine of its own follows the other
-one and has the states to ask it about. How long an output gets stands in the judge's engine only.
+one and has the states to ask it about. Only the judge's engine knows how long an output gets.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Seen:
 
     @property
     def decodes(self) -> bool:
-        """Does it give a token in each step from now on?"""
+        """Does it produce a token in every step that follows?"""
         return self.left == 0
 
 
@@ -225,7 +225,7 @@ class Engine:
         return self._work(chunks, moved)
 
     def _moved(self, decision: Decision) -> tuple[list[Life], list[Life]]:
-        """Who runs and who waits after the decision."""
+        """Which requests run and which wait after the decision."""
         leave = self._named("preempt", decision.preempt, self.running)
         swapped = self._named("swap", decision.swap, self.running)
         for life in swapped:

@@ -69,7 +69,7 @@ class _Asked:
     tokens: asyncio.Queue[int | Exception | None]  # None at the end
 
     def give(self, token: int | Exception | None) -> None:
-        """Called from the engine's thread. A loop that is closed has nobody who waits."""
+        """Called from the engine's thread. Nothing waits on a loop that is closed."""
         with contextlib.suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self.tokens.put_nowait, token)
 
