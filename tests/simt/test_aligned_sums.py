@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -28,7 +32,7 @@ def engine(monkeypatch):
 
     def choose(name):
         monkeypatch.setattr(compiled, "_products", compiled.SUMS_WORTH_COMPILING)
-        monkeypatch.setenv("GPULAB_ENGINE", name)
+        monkeypatch.setattr(compiled, "BY_NUMPY", name == "numpy")
 
     return choose
 
@@ -57,7 +61,7 @@ def test_a_compiled_sum_is_numpys_bit_for_bit(type_, d_type, bits, shape, seed):
     np.testing.assert_array_equal(ours[finite], numpys[finite])
 
 
-@pytest.mark.parametrize("name", ["numpy", ""])
+@pytest.mark.parametrize("name", ["numpy", "compiled"])
 def test_infinities_and_nan_go_through_a_sum(engine, name):
     engine(name)
     a = np.array([[1.0, np.inf], [np.nan, 1], [1, 1]])
@@ -69,12 +73,20 @@ def test_infinities_and_nan_go_through_a_sum(engine, name):
 
 def test_sums_are_compiled_only_when_many_have_come_and_never_against_the_users_wish(engine, monkeypatch):
     monkeypatch.setattr(compiled, "_products", 0)
-    monkeypatch.delenv("GPULAB_ENGINE", raising=False)
+    monkeypatch.setattr(compiled, "BY_NUMPY", False)
     assert not compiled.are_sums_worth_compiling(1000)
     assert compiled.are_sums_worth_compiling(compiled.SUMS_WORTH_COMPILING)
     engine("numpy")
     assert not compiled.are_sums_worth_compiling(1)
     assert not compiled.is_worth_compiling(2 * compiled.WORTH_COMPILING)
+
+
+def test_the_environment_chooses_numpy_for_a_whole_process():
+    asks = "from gpulab.simulator.simt import compiled; print(compiled.is_worth_compiling(10**9))"
+    for engine, compiles in (("numpy", "False"), ("", "True")):
+        command = [sys.executable, "-c", asks]
+        environment = {**os.environ, "GPULAB_ENGINE": engine}
+        assert subprocess.run(command, env=environment, capture_output=True, text=True).stdout.strip() == compiles
 
 
 @pytest.mark.parametrize("types", [("e4m3", "e5m2"), ("e5m2", "e4m3")])

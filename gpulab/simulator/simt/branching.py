@@ -88,18 +88,17 @@ def add(run: Run, number: int, lanes: Array | None) -> None:
         run.last.add(there)
         join(run.ready, there, lanes)
         return
-    if not run.teams:
+    if run.turns is None:
         there = place(0, number)
         run.last.add(there)
         join(run.ready, there, lanes)
         return
     full = run.full(lanes)
-    for turn, team in enumerate(run.teams):
-        part = full & team
-        if part.any():
-            there = place(turn, number)
-            run.last.add(there)
-            join(run.ready, there, part)
+    turns = set(run.turns[run.by_warp(full).any(axis=-1)].tolist())
+    for turn in turns:
+        there = place(turn, number)
+        run.last.add(there)
+        join(run.ready, there, full & run.teams[turn] if len(turns) > 1 else full)
 
 
 def join(groups: dict[Key, Array | None], key: Key, lanes: Array | None) -> None:

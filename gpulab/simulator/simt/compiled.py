@@ -22,26 +22,24 @@ WORTH_COMPILING = 1 << 22
 # … and products, which take NumPy several passes.
 SUMS_WORTH_COMPILING = 1 << 20
 
+BY_NUMPY = os.environ.get("GPULAB_ENGINE") == "numpy"
+
 _lanes = 0
 _products = 0
-
-
-def _by_numpy() -> bool:
-    return os.environ.get("GPULAB_ENGINE") == "numpy"
 
 
 def is_worth_compiling(lanes: int) -> bool:
     """Whether `fma` pays: the compiler is there already, or more lanes have come than in a small kernel."""
     global _lanes
     _lanes += lanes
-    return (_lanes > WORTH_COMPILING or "numba" in sys.modules) and not _by_numpy()
+    return (_lanes > WORTH_COMPILING or "numba" in sys.modules) and not BY_NUMPY
 
 
 def are_sums_worth_compiling(products: int) -> bool:
     """Whether `aligned_sum` pays: more products have come than in a small kernel."""
     global _products
     _products += products
-    return _products > SUMS_WORTH_COMPILING and not _by_numpy()
+    return _products > SUMS_WORTH_COMPILING and not BY_NUMPY
 
 
 @cache

@@ -6,6 +6,7 @@ garbage in a register, unless a waiting group still needs it: those registers ar
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -174,6 +175,7 @@ class Run:
         self.began: float | None = None  # seconds of this thread when it was asked for the first time
         self.watch: Watch | None = None  # a round that may turn out to be one of many alike
         self.watch_after = WATCH_AFTER  # instructions
+        self.turns = self._turns()
         self.teams = self._teams()
         self.ready: dict[Place, Array | None] = {}
         self.at_barrier: dict[int, Array | None] = {}
@@ -192,19 +194,22 @@ class Run:
 
     # ---- set-up ----------------------------------------------------------------------------------
 
-    def _teams(self) -> list[Array]:
-        """The lanes of each team in order of their turns, broadcastable to (B, T); none if all are one."""
-        schedule, warps = self.frame.schedule, self.shape[1] // WARP
+    def _turns(self) -> Array | None:
+        """The turn of each warp's team, (B, W); None if all are one team."""
+        schedule, shape = self.frame.schedule, (self.shape[0], self.shape[1] // WARP)
         if schedule.teams == 1:
-            return []
+            return None
         if schedule.teams is None:
-            draw, rows = np.random.default_rng(schedule.seed), self.shape[0]
-            places = draw.permutation(rows * warps).argsort().reshape(rows, warps)
-            teams = range(rows * warps)
-        else:
-            draw = np.random.default_rng([schedule.seed or 0, int(self.chunk.blocks[0])])
-            places, teams = draw.integers(schedule.teams, size=(self.shape[0], warps)), range(schedule.teams)
-        return [np.repeat(places == team, WARP, axis=1) for team in teams]
+            draw = np.random.default_rng(schedule.seed)
+            return draw.permutation(math.prod(shape)).argsort().reshape(shape)
+        draw = np.random.default_rng([schedule.seed or 0, int(self.chunk.blocks[0])])
+        return draw.integers(schedule.teams, size=shape)
+
+    def _teams(self) -> list[Array]:
+        """The lanes of each team, (B, T), in order of their turns."""
+        if self.turns is None:
+            return []
+        return [np.repeat(self.turns == turn, WARP, axis=1) for turn in range(int(self.turns.max()) + 1)]
 
     def _hear(self, observers: Sequence[Observer]) -> None:
         """Only methods that an observer overrides are called."""
