@@ -86,7 +86,8 @@ def test_the_environment_chooses_numpy_for_a_whole_process():
     for engine, compiles in (("numpy", "False"), ("", "True")):
         command = [sys.executable, "-c", asks]
         environment = {**os.environ, "GPULAB_ENGINE": engine}
-        assert subprocess.run(command, env=environment, capture_output=True, text=True).stdout.strip() == compiles
+        found = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert found.stdout.strip() == compiles
 
 
 @pytest.mark.parametrize("types", [("e4m3", "e5m2"), ("e5m2", "e4m3")])
