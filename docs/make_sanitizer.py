@@ -1,7 +1,7 @@
 """Writes docs/sanitizer.md: which kinds of wrong kernels gpulab.sanitize finds, beside two other tools.
 
 ``python docs/make_sanitizer.py`` runs the wrong half of the corpus in tests/sanitizer under gpulab.sanitize,
-the numba half of it under numba's own simulator as well (each kernel and its mended twin in a process of
+the numba half of it under numba's own simulator as well (each kernel and its corrected twin in a process of
 their own), and writes the table. What stands there of compute-sanitizer, which needs a GPU, is what its
 manual says that it looks for; what ``python -m validation sanitize`` found on a GPU and left in
 validation/sanitized gets a table of its own.
@@ -37,9 +37,9 @@ CLASSES = {
     ("race", "shared"): ("data race in shared memory", "racecheck"),
     ("race", "global"): ("data race in global memory", "–"),
     ("memory", ""): ("access outside an array, misaligned, or through nothing", "memcheck"),
-    ("uninitialised", "shared"): ("read of shared memory that nobody has written", "–"),
-    ("uninitialised", "local"): ("read of local memory that nobody has written", "–"),
-    ("uninitialised", "global"): ("read of global memory that nobody has written", "initcheck"),
+    ("uninitialised", "shared"): ("read of shared memory before any write", "–"),
+    ("uninitialised", "local"): ("read of local memory before any write", "–"),
+    ("uninitialised", "global"): ("read of global memory before any write", "initcheck"),
     ("barrier", ""): (
         "barrier, shuffle or copy that does not wait for all",
         "synccheck: invalid use of barriers and warp operations",
@@ -52,29 +52,30 @@ CLASSES = {
 INTRO = """\
 Written by `python docs/make_sanitizer.py` from a run of the corpus in `tests/sanitizer/`.
 
-The corpus holds {total} wrong kernels, each with a mended twin, and {harmless} that look wrong and
-are right. `gpulab.sanitize` tells {found} of the {total} with the expected class and source lines.
-`tests/sanitizer/` holds that; and that nothing is said of the mended twins, of those that are right, and
-of the solutions of the labs. Wrong kernels with bulk copies, mbarriers, clusters and wgmma, for a GPU of
-capability 9.0, are not in the table: `tests/sanitizer/corpus/on_hopper.py` has them, and a test holds
-each of them, too.
+The corpus holds {total} wrong kernels, each with a corrected twin, and {harmless} kernels that look wrong
+but are right. `gpulab.sanitize` reports {found} of the {total} with the expected class and source lines. The
+tests in `tests/sanitizer/` check this; they also check that it reports nothing for the corrected twins, for the
+kernels that are right, and for the labs' solutions. The table leaves out wrong kernels for a GPU of
+capability 9.0, with bulk copies, mbarriers, clusters and wgmma. These are in
+`tests/sanitizer/corpus/on_hopper.py`, each with a test.
 
-**numba's simulator** (`NUMBA_ENABLE_CUDASIM=1`) ran the numba half. What it does with a wrong kernel:
-an error, a result that is not the mended twin's, no end within {patience} seconds of the
-processor, or nothing that shows (silent). Some operations and blocks that wait for each other it
-cannot run at all.
-Local arrays begin with zeros in numba, and it has no `cp.async`: these kernels are in CUDA C only.
-**compute-sanitizer** needs a GPU{run}: its column says what its manual says it looks for."""
+**numba's simulator** (`NUMBA_ENABLE_CUDASIM=1`) ran the half of the corpus that is written in numba. A wrong
+kernel can end there in an error, in a result that differs from its twin's, in no end within {patience} seconds
+of processor time, or in nothing visible (silent). The simulator lacks some operations, and it cannot run blocks
+that wait for each other. Kernels with local arrays that start undefined or with `cp.async` exist in CUDA C only:
+in numba local arrays start with zeros, and there is no `cp.async`.
+
+**compute-sanitizer** needs a GPU{run}: its column shows what its manual promises."""
 
 RAN = """
 ## compute-sanitizer {version} on {gpu}
 
 By `python -m validation sanitize`, {date}: the CUDA C half of the corpus, {count} kernels, each under
 memcheck, racecheck, initcheck and synccheck. *Same class*: a tool reports the class that is expected; *and
-line*: with a source line that is expected; *any tool*: a tool reports anything; *mended*: so it does of the
-mended twin.
+line*: with a source line that is expected; *any tool*: a tool reports anything; *twin*: a tool reports
+something for the corrected twin.
 
-| class | kernels | gpulab.sanitize | compute-sanitizer, same class | and line | any tool | mended |
+| class | kernels | gpulab.sanitize | compute-sanitizer, same class | and line | any tool | twin |
 |---|---|---|---|---|---|---|"""
 
 
@@ -135,7 +136,7 @@ def ask_numba(name: str) -> str:
     """What a learner sees of a wrong kernel in numba's simulator."""
     right, wrong = (_in_a_process(name, twin) for twin in ("mended", "wrong"))
     if right in (ERROR, NO_END):
-        return "cannot run the mended one either"
+        return "cannot run the twin either"
     return wrong if wrong in (ERROR, NO_END) else "silent" if wrong == right else "wrong result"
 
 
