@@ -53,17 +53,17 @@ INTRO = """\
 Written by `python docs/make_sanitizer.py` from a run of the corpus in `tests/sanitizer/`.
 
 The corpus holds {total} wrong kernels, each with a corrected twin, and {harmless} kernels that look wrong
-but are right. `gpulab.sanitize` reports {found} of the {total} with the expected class and source lines. The
-tests in `tests/sanitizer/` check this; they also check that it reports nothing for the corrected twins, for the
-kernels that are right, and for the labs' solutions. The table leaves out wrong kernels for a GPU of
-capability 9.0, with bulk copies, mbarriers, clusters and wgmma. These are in
+but are right. `gpulab.sanitize` reports {found} of the {total} with the expected class and source lines.
+The tests in `tests/sanitizer/` check this; they also check that it reports nothing for the corrected
+twins, for the kernels that are right, and for the labs' solutions. The table leaves out wrong kernels for
+a GPU of capability 9.0, with bulk copies, mbarriers, clusters and wgmma. These are in
 `tests/sanitizer/corpus/on_hopper.py`, each with a test.
 
-**numba's simulator** (`NUMBA_ENABLE_CUDASIM=1`) ran the half of the corpus that is written in numba. A wrong
-kernel can end there in an error, in a result that differs from its twin's, in no end within {patience} seconds
-of processor time, or in nothing visible (silent). The simulator lacks some operations, and it cannot run blocks
-that wait for each other. Kernels with local arrays that start undefined or with `cp.async` exist in CUDA C only:
-in numba local arrays start with zeros, and there is no `cp.async`.
+**numba's simulator** (`NUMBA_ENABLE_CUDASIM=1`) ran the half of the corpus that is written in numba. A
+wrong kernel can end there in an error, in a result that differs from its twin's, in no end within
+{patience} seconds of processor time, or in nothing visible (silent). The simulator lacks some operations,
+and it cannot run blocks that wait for each other. Kernels with local arrays that start undefined or with
+`cp.async` exist in CUDA C only: in numba local arrays start with zeros, and there is no `cp.async`.
 
 **compute-sanitizer** needs a GPU{run}: its column shows what its manual promises."""
 
