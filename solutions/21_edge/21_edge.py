@@ -13,18 +13,18 @@
 # %% [markdown]
 # # 21 · Edge: models on small devices
 #
-# **About two hours.** You need lab 13 (codes, scales, zero points, groups). Small devices are modelled here
-# from their data sheets; what ONNX Runtime does is measured on your CPU.
+# **About two hours.** You need lab 13 (codes, scales, zero points, groups). The small devices in this lab are
+# modelled from their data sheets. What ONNX Runtime does is measured on your CPU.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
-# 1. read the headline of a small device: which TOPS, and what they count;
+# 1. read the headline figure of a small device: which TOPS, and what they count;
 # 2. choose bits, cache and context so that a model fits, and say how long a token takes at least;
-# 3. choose a power mode by joules, not by watts;
-# 4. keep a deadline with a model that is too slow for its camera;
+# 3. choose a power mode by joules rather than by watts;
+# 4. meet deadlines with a model that is too slow for its camera;
 # 5. export a model to ONNX, run it in int8, and compute its integers yourself;
-# 6. prune and pack a network into a given number of bytes;
-# 7. share a model between CPU and GPU so that no other placement is faster.
+# 6. prune a network and pack it into a given number of bytes;
+# 7. divide a model between CPU and GPU so that no other placement is faster.
 
 # %%
 import logging
@@ -47,15 +47,18 @@ gpulab.start("21")
 #
 # ![What TOPS count: a multiply-add is two operations. 1,000 multiply-adds a cycle at 1 GHz are 2 · 10¹² operations a second: 2 TOPS, if all units are busy all the time.](drawings/tops.svg)
 #
-# An **edge device** computes where the data is: a robot's board, a phone, a laptop. CPU, GPU and often a unit for neural
-# networks (**NPU**, on some Jetsons **DLA**) are one chip with one DRAM. Its headline is **TOPS**, 10¹² operations
-# a second. Ask three questions of it:
+# An **edge device** computes where the data is: in a robot, a phone or a laptop. Its CPU, its GPU and often a
+# unit for neural networks are one chip and share one DRAM. Such a unit is called an **NPU**, or **DLA** on
+# some Jetsons. The headline figure of a device is its **TOPS**, 10¹² operations a second. Ask three questions
+# about it:
 #
-# - *Which dtype?* A Jetson Orin counts int8, a Thor float4.
-# - *Dense?* Headlines of the Jetsons count 2:4 sparsity (lab 14): twice what a dense model gets.
-# - *Which unit?* An AGX Orin's 275 are 170 of the GPU and 105 of two DLAs. Your kernel runs on one of them.
+# - *Which data type?* A Jetson Orin's figure counts int8, whereas a Thor's counts float4.
+# - *Dense or sparse?* The headlines of the Jetsons assume 2:4 sparsity (lab 14), so a dense model gets half
+#   of them.
+# - *Which unit?* Of an AGX Orin's 275 TOPS, 170 belong to the GPU and 105 to two DLAs. Your kernel runs on
+#   only one of them.
 #
-# **Predict.** How many dense int8 TOPS has the GPU of an AGX Orin?
+# **Predict.** How many dense int8 TOPS does the GPU of an AGX Orin have?
 
 # %%
 gpulab.predict("edge.tops", ...)
@@ -71,12 +74,17 @@ orin = hardware.find("AGX Orin")
 print(f"\nAGX Orin, its GPU alone: {orin.peak('int8', tensor=True)} int8, dense")
 
 # %% [markdown]
-# **Why.** The Jetson family (2022 to 2025): *Orin Nano* and *Orin NX* for cameras and drones, *AGX Orin* and *Thor* for
-# robots. "Super" is the Orin Nano with higher clocks: new software, not a new chip. *JetPack* is their software: Linux,
-# CUDA, TensorRT; *DeepStream* builds video pipelines from it.
+# **Why.** Only 170 / 2 = 85 TOPS of the headline are dense int8 on the GPU. Apple and Qualcomm state neither
+# data type nor sparsity, and Intel only says that sparsity is supported, so do not compare them.
+# How fast a language model writes depends on another column anyway: GB/s.
 #
-# Apple and Qualcomm state neither dtype nor sparsity, Intel only that sparsity is supported. Such numbers cannot be
-# compared. The column that decides how fast a language model writes is another one: GB/s.
+# <details><summary>The names of the Jetson family</summary>
+#
+# The family of 2022 to 2025 has four members: *Orin Nano* and *Orin NX* for cameras and drones, and *AGX Orin* and *Thor*
+# for robots. The "Super" version is the Orin Nano with higher clocks: it is new software, not a new chip. NVIDIA's
+# software for these boards is *JetPack*, which contains Linux, CUDA and TensorRT. *DeepStream* builds video pipelines on
+# top of it.
+# </details>
 #
 # ## 2 · One GPU, many interfaces
 #
@@ -93,8 +101,9 @@ print(f"\nAGX Orin, its GPU alone: {orin.peak('int8', tensor=True)} int8, dense"
 # | WebGPU | W3C | browsers, through Vulkan, Metal or Direct3D 12 | WGSL |
 # | Triton | OpenAI, open source | NVIDIA, AMD; Intel with its own back end | Python, blocks (lab 11) |
 #
-# Core ML, LiteRT (once TensorFlow Lite), OpenVINO, TensorRT, ExecuTorch, Windows ML and ONNX Runtime take a *graph* and
-# bring kernels along: most models on small devices run through one of them. The same things have other names:
+# Most models on small devices run through Core ML, LiteRT (formerly TensorFlow Lite), OpenVINO, TensorRT,
+# ExecuTorch, Windows ML or ONNX Runtime. These take a *graph* and bring their own kernels. If you write
+# kernels yourself, you meet the same concepts under different names:
 #
 # | CUDA | HIP | OpenCL, SYCL | Metal | Vulkan, WebGPU |
 # |---|---|---|---|---|
@@ -105,21 +114,29 @@ print(f"\nAGX Orin, its GPU alone: {orin.peak('int8', tensor=True)} int8, dense"
 # | **local** memory | scratch | private memory | thread memory | private, function |
 
 # %% [markdown]
-# "Local" is a false friend: fast and shared in OpenCL, slow and private in CUDA. And a launch is counted differently:
+# "Local" is a false friend: local memory is fast and shared in OpenCL, but slow and private in CUDA. How a
+# launch states its size differs, too:
 #
-# | interface | told | order of axes |
+# | interface | the launch states | order of axes |
 # |---|---|---|
-# | CUDA, HIP, Metal (`dispatchThreadgroups`) | **groups**, size of a group | x, y, z |
-# | Vulkan, WebGPU (`dispatchWorkgroups`) | **groups**; the size stands in the kernel | x, y, z |
-# | OpenCL | **all items**, items of a group | x, y, z |
-# | SYCL (`nd_range<3>`) | **all items**, items of a group | z, y, x: the last runs fastest |
+# | CUDA, HIP, Metal (`dispatchThreadgroups`) | the number of **groups**, and the size of a group | x, y, z |
+# | Vulkan, WebGPU (`dispatchWorkgroups`) | the number of **groups**; the kernel itself states their size | x, y, z |
+# | OpenCL | the number of **all items**, and the items of a group | x, y, z |
+# | SYCL (`nd_range<3>`) | the number of **all items**, and the items of a group | z, y, x: the last varies fastest |
 #
-# How large a group may be differs as well: 1,024 threads in CUDA, by default 256 in WebGPU; others are asked at run time.
+# The largest group has 1,024 threads in CUDA and by default 256 in WebGPU; for the others, ask at run time.
 #
-# **Do.** Write `launch(api, threads, block, most)`. `threads` and `block` are [x, y, z]; there must be a thread for each
-# element, in whole groups. Return the pair of lists [told, size of a group], each in the interface's order, or None if a
-# group has more than `most` threads. The size is asked of Vulkan and WebGPU, too. `api` is "CUDA", "HIP", "Metal",
-# "Vulkan", "WebGPU", "OpenCL" or "SYCL". About 7 lines.
+# **Do.** Write `launch(api, threads, block, most)`, which returns what a launch through this interface has to
+# state.
+#
+# - `api` is "CUDA", "HIP", "Metal", "Vulkan", "WebGPU", "OpenCL" or "SYCL".
+# - `threads` and `block` are lists [x, y, z]. There must be a thread for each element, so
+#   round up to whole groups on every axis.
+# - Output: a pair of lists [stated number, size of a group], also for Vulkan and WebGPU. Each is in the
+#   interface's order of axes, and the first has groups or items, as the table says.
+# - If a group has more than `most` threads, return None.
+#
+# About 7 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "launch", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -140,23 +157,25 @@ gpulab.check("edge.launch", launch)
 # %% [markdown]
 # ## 3 · Eight billion weights in eight gigabytes
 #
-# A model of 8 billion weights in float16 needs 16 GB. Your board has 8, and its system takes a part of them. Lab 13's
-# formats help: with a 16-bit scale for each **group** of g weights, a weight costs bits + 16/g bits.
+# A model of 8 billion weights in float16 needs 16 GB. Your board has 8 GB, and the operating system takes a
+# part of them. The formats of lab 13 help: if each **group** of g weights shares a 16-bit scale, a weight
+# costs bits + 16/g bits.
 #
 # ![Eight billion weights: 16 GB at 16 bits, 8 GB at eight, 4.5 GB at four bits with scales. A device with 8 GB has room for the last one only, and for a cache.](drawings/eight_gigabytes.svg)
 #
-# **Predict.** How many GB are 8 billion weights in 8 bits, groups of 64?
+# **Predict.** How many GB do 8 billion weights take in 8 bits with groups of 64?
 
 # %%
 gpulab.predict("edge.eight", ...)
 
 # %% [markdown]
-# For one user, each token reads all weights and the cache once, and computes next to nothing with them. So the least time
-# of a token is
+# With a single user, each token reads all weights and the cache once and does very little arithmetic with
+# them. Reading therefore sets the least time of a token:
 #
 # **bytes read / bandwidth**
 #
-# **Predict.** 4 bits in groups of 64 are 4.25 bits. How many ms does a token take at least, on an Orin Nano Super's 102 GB/s?
+# **Predict.** With 4 bits and groups of 64, a weight takes 4.25 bits. How many milliseconds does a token take
+# at least on an Orin Nano Super, whose bandwidth is 102 GB/s?
 
 # %%
 gpulab.predict("edge.token", ...)
@@ -192,12 +211,12 @@ gpulab.plot.bars(
     EIGHT,
     "GB for 8 billion weights",
     budget=8,
-    caption="Of the three formats only 4 bits leave room on a board of 8 GB: 16 GB become 4.25.",
+    caption="Of the three formats, only 4 bits fit on a board with 8 GB: 16 GB become 4.25 GB.",
 )
 
 # %% [markdown]
-# Is that bound near the truth? NVIDIA measured Llama 3.1 8B in int4, one user: 14.0 and 19.14 tokens a second on an Orin
-# Nano before and after "Super" (reference 1), 50.8 on a Thor (reference 2).
+# Is this bound close to reality? NVIDIA measured Llama 3.1 8B in int4 with one user. On an Orin Nano it wrote
+# 14.0 tokens a second, and 19.14 with the "Super" software (reference 1). A Thor reached 50.8 (reference 2).
 
 # %% jupyter={"source_hidden": true}
 measured = {"Orin Nano": 14.0, "Orin Nano Super": 19.14, "Thor T5000": 50.8}
@@ -208,22 +227,28 @@ gpulab.plot.panels(
         "tokens/s measured": measured,
         "% of the bound": {name: 100 * measured[name] / bound[name] for name in measured},
     },
-    "NVIDIA's measurements reach 79 to 88 % of what memory allows: the bound is close.",
+    "NVIDIA's measurements reach 79 to 88 % of what memory allows, so the bound is close.",
 )
 
 # %% [markdown]
-# **Do.** Write `plan(model, device, need, formats, caches)`: what to run on a device that is too small.
+# **Do.** Write `plan(model, device, need, formats, caches)`, which chooses what to run on a device that is
+# too small.
 #
-# - `model`: `parameters` (in matrices), `table` (numbers of the input table, always 2 bytes each; a token reads one row,
-#   which counts as nothing), `layers`, `kv_heads`, `head_dim`. The **cache** holds a key and a value of kv_heads × head_dim
-#   numbers for each layer and each token of the context (lab 19).
-# - `device`: `memory` and `reserved` for all else, in bytes, and `bandwidth` in B/s.
-# - `need`: `context` in tokens, and `seconds` that a token at its end may take at most.
-# - `formats` are [name, bits, group, loss], group 0 without scales; `caches` are [name, bits, loss]. A loss is in % of
-#   perplexity; here they are inputs, lab 13 measures them.
+# - `model` has `parameters` (numbers in matrices), `table` (numbers of the input table), `layers`, `kv_heads`
+#   and `head_dim`. The table always takes 2 bytes a number. A token reads only one of its rows, which counts
+#   as nothing.
+# - The **cache** holds, for each layer and each token of the context, a key and a value of kv_heads ×
+#   head_dim numbers (lab 19).
+# - `device` has `memory` and `reserved` (for everything else), both in bytes, and `bandwidth` in bytes a
+#   second.
+# - `need` has `context` in tokens, and `seconds`, the most that a token at the end of the context may take.
+# - `formats` are lists [name, bits, group, loss]; group 0 means that there are no scales. `caches` are lists
+#   [name, bits, loss]. A loss is the increase of perplexity in percent. Here losses are given; lab 13
+#   measures them.
+# - Output: of all pairs that fit into memory and are fast enough, the one with the smallest sum of losses, as
+#   [format, cache, bytes in memory without `reserved`, seconds per token]. If there is none, return None.
 #
-# Of the pairs that fit and are in time return the one with the least sum of losses: [format, cache, bytes in memory
-# without `reserved`, seconds per token], or None if there is none. About 15 lines.
+# About 15 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -270,18 +295,21 @@ for context in (2048, 8192, 16_384, 32_768, 65_536):
     print(f"{context:7,} tokens   {said}")
 
 # %% [markdown]
-# **Why.** Memory and time ask for the same: fewer bytes. Bits of weights come first; at long contexts the cache wants its
-# share. Other ways to fewer bytes are **pruning** and **distilling** a smaller model (lab 14). A smaller model in more
-# bits often beats a larger one in fewer than 4: measure both.
+# **Why.** Memory and time both demand the same thing: fewer bytes. The bits of the weights matter most, and
+# at long contexts the cache needs its share. Other ways to save bytes are **pruning**, and **distilling** a
+# smaller model (lab 14). A smaller model with more bits often beats a larger one with fewer than 4, so
+# measure both.
 #
 # ## 4 · Watts and joules
 #
-# A **power mode** caps clocks so that a module stays below some watts. The cap is no measured draw. On an AGX Orin modes
-# also turn parts of the GPU off; and some lower the memory's clock, others do not.
+# A **power mode** limits the clocks so that a module stays below a certain number of watts. The limit is not
+# what the module draws. On an AGX Orin the modes also switch parts of the GPU off, and some of them lower the
+# memory's clock while others do not.
 #
 # ![Watts are joules a second. A faster device at more watts may need fewer joules for an answer, because it is done sooner: energy is the area.](drawings/watts.svg)
 #
-# **Predict.** From the 50 W mode to the 30 W mode: by what factor does the least time of a token change?
+# **Predict.** You switch from the 50 W mode to the 30 W mode. By what factor does the least time of a token
+# change?
 
 # %%
 gpulab.predict("edge.modes", ...)
@@ -302,16 +330,26 @@ for mode in hardware.edge("AGX Orin 64 GB").modes:
     )
 
 # %% [markdown]
-# All times are modelled, at peak rates and in int8. Reading a prompt computes and follows the GPU; writing tokens waits for
-# memory and follows the memory's clock. So by joules at the caps 15 W is best for writing, and 50 W for reading.
+# All times here are modelled, at peak rates and in int8. Reading a prompt is limited by arithmetic, so its
+# time follows the GPU's clock. Writing tokens is limited by memory, so its time follows the memory's clock.
+# If a module drew exactly its limit, 15 W would need the fewest joules for writing, and 50 W for reading.
 #
-# What a battery pays is **energy**: power × time, also of the time between jobs. Finishing fast and then idling is called
-# **race to idle**. Whether it pays depends on what idling costs, and sleeping costs joules to wake up.
+# What a battery has to supply is **energy**, which is power × time and includes the time between jobs. To
+# finish quickly and then idle is called **race to idle**. Whether it pays depends on what idling costs. A
+# device can also sleep, but waking up costs joules.
 #
-# **Do.** A job comes every `period` seconds. Write `energy(modes, period, idle, sleep, battery)`. `modes` are [name, watts,
-# seconds per job]; the job must be done by the end of the period, and some mode does it. The rest of the period takes `idle` watts,
-# or sleep[0] watts and sleep[1] joules for waking. `battery` is in Wh. Return the choice of least energy: [mode, "idle"
-# or "sleep", joules per period, hours on the battery]. About 8 lines.
+# **Do.** A job arrives every `period` seconds. Write `energy(modes, period, idle, sleep, battery)`, which
+# finds the cheapest way to serve these jobs.
+#
+# - `modes` are lists [name, watts, seconds per job]. A job must be done by the end of its period; at least
+#   one mode is fast enough.
+# - In the rest of the period the device either idles at `idle` watts, or sleeps at sleep[0] watts and then
+#   needs sleep[1] joules to wake up.
+# - `battery` is its capacity in Wh.
+# - Output: the choice with the least energy, as [mode, "idle" or "sleep", joules per period, hours on the
+#   battery].
+#
+# About 8 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "energy", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -353,36 +391,51 @@ gpulab.plot.lines(
     {name: [(w, watts * s + w * (20 - s)) for w in range(13)] for name, watts, s in reading},
     "watts while idling (made up)",
     "J for 8,192 tokens read every 20 s",
-    "Racing at 50 W takes the fewest joules while idling costs little; else the slow 15 W does.",
+    "Racing at 50 W takes the fewest joules as long as idling costs little; beyond that, 15 W does.",
     limits={"50W, then asleep": energy(reading, 20.0, 1e9, [0.5, 120.0], 50.0)[2]},
 )
 
 # %% [markdown]
-# **Why.** Where jobs are rare, waiting decides: sleep. Where they are frequent, joules per job do. Reading is 5.3 times as fast
-# at 50 W as at 15 W, for 3.3 times the watts: racing wins while idling costs less than 6.9 W. Writing is at most 1.5 times as
-# fast: 15 W wins by joules, 30 W by time, and 50 W by nothing. But caps are not draws: on an Orin Nano Super somebody measured
-# (2026, reference 3), writing at 25 W, 36 to 47 % more tokens a second than at 15 W and 3 to 26 % more per joule; without a cap,
-# fewer per joule again. Memory's clock rises by half from 15 to 25 W, and then no more.
+# **Why.** If jobs are rare, the waiting decides, and sleep wins. If they are frequent, the joules per job
+# decide.
+#
+# - Reading is 5.3 times as fast at 50 W as at 15 W and takes 3.3 times the watts. Racing therefore wins as
+#   long as idling costs less than 6.9 W.
+# - Writing is at most 1.5 times as fast. By joules 15 W is best, by time 30 W, and 50 W by neither.
+#
+# Limits are not draws, however. Somebody measured an Orin Nano Super in 2026 (reference 3). In writing, the
+# 25 W mode gave 36 to 47 % more tokens a second than the 15 W mode, and 3 to 26 % more tokens per joule.
+# Without a limit it gave fewer per joule again. The reason is that the memory's clock rises by half from 15
+# to 25 W and does not rise any further.
 #
 # ## 5 · Deadlines
 #
-# A robot that sees the world of a second ago runs into things. **Real time** means that a result after its deadline is
-# worth nothing, so what counts is the worst case, not the mean.
+# A robot that sees the world as it was a second ago runs into things. **Real time** means that a result is
+# worthless after its deadline. What counts is therefore the worst case and not the mean.
 #
-# **Predict.** A camera gives 30 frames a second, the model takes 40 ms a frame, frames wait in a queue. After one
-# minute a frame is done. How old is it?
+# **Predict.** A camera delivers 30 frames a second, the model takes 40 ms for each, and frames wait in a
+# queue. After one minute a frame is finished. How old is it?
 
 # %%
 gpulab.predict("edge.age", ...)
 
 # %% [markdown]
-# The cure is to **drop**: keep one place for waiting, and let a newer frame take the place of an older one.
+# The remedy is to **drop** frames: keep only one waiting place, and let a newer frame replace the one that
+# waits there.
 #
-# **Do.** Write `deadline(arrivals, times, limit)`, all whole ms. Frame i arrives at arrivals[i] (ascending) and would run for
-# times[i]. One frame runs at a time, to its end. What arrives meanwhile waits in the one place; who stood there is dropped.
-# When a frame ends at t, the waiting one starts at t. What ends at t ends before what arrives at t: that finds the GPU
-# free, or a waiting frame just started. Age is end − arrival; more than `limit` is late. Return [frames in time, frames late,
-# frames dropped, greatest age of those done]. About 18 lines.
+# **Do.** Write `deadline(arrivals, times, limit)`, which simulates this rule.
+#
+# - Frame i arrives at `arrivals[i]` and needs `times[i]` to run. All numbers are whole milliseconds, arrivals
+#   are in ascending order, and there is at least one frame.
+# - One frame runs at a time, and it runs to its end. A frame that arrives meanwhile takes the waiting place;
+#   if another frame is waiting there, that one is dropped.
+# - When a frame ends at time t, the waiting frame starts at t.
+# - If a frame ends and another arrives at the same t, the end comes first. So the arriving frame finds either
+#   a free GPU, or a GPU on which the waiting frame has just started.
+# - The age of a frame is its end − its arrival. A frame whose age exceeds `limit` is late.
+# - Output: [frames in time, frames late, frames dropped, greatest age of the finished frames].
+#
+# About 18 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "deadline", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -431,20 +484,22 @@ gpulab.plot.lines(
     {"queue": queued(arrivals, times)[:1500:10], "newest only: greatest age so far": oldest},
     "seconds since the start",
     "age of a frame when it is done, ms",
-    "In a queue frames get older for ever; with one place for the newest the age stays bounded.",
+    "In a queue, frames grow ever older; with one place for the newest, their age stays bounded.",
     log_y=True,
 )
 
 # %% [markdown]
-# **Why.** A queue only helps against short bursts; a model that is too slow on average makes it grow without end. With one
-# place, a frame waits at most as long as the one before it runs, so its age is at most twice the longest run: a bound, which is
-# what real time asks for. DeepStream and camera interfaces have such settings; look for *drop* and *latest*.
+# **Why.** A queue only helps against short bursts. If the model is too slow on average, the queue grows
+# without end. With a single place, a frame waits at most as long as the frame before it runs, so its age is
+# at most twice the longest run. Such a bound is what real time requires. DeepStream and camera interfaces
+# have settings for this; look for *drop* and *latest*.
 #
 # ## 6 · ONNX: one file for many runtimes
 #
-# **ONNX** is a file format for graphs of operators, each with an exact definition. PyTorch writes it; ONNX Runtime,
-# TensorRT, OpenVINO, Windows ML and others run it, each on its hardware (an *execution provider*). This section trains
-# a small network, exports it, makes it int8 in two ways, and measures on your CPU.
+# **ONNX** is a file format for graphs of operators, each of which is defined exactly. PyTorch writes such
+# files. ONNX Runtime, TensorRT, OpenVINO, Windows ML and others run them, each on its own hardware (ONNX
+# Runtime calls this an *execution provider*). In this section you train a small network, export it, convert
+# it to int8 in two ways, and measure it on your CPU.
 
 # %%
 try:
@@ -489,9 +544,9 @@ print(
 )
 
 # %% [markdown]
-# **Dynamic** quantisation stores int8 weights and works out each activation's scale when it is there. **Static** fixes
-# activations' scales beforehand, from a **calibration** set: it need not look for them at run time, and is as good as that
-# set is.
+# **Dynamic** quantisation stores int8 weights and computes the scale of each activation when the activation
+# is there. **Static** quantisation fixes the scales of activations beforehand, from a **calibration** set. It
+# saves work at run time, but it is only as good as that set.
 #
 # **Predict.** How many times smaller is the int8 file?
 
@@ -579,25 +634,32 @@ if onnx:
     print("operators of the static file:", in_file)
     print("what the runtime makes of it: ", run_by)
     picture = gpulab.plot.panels(
-        found, "Measured on this CPU: int8 files are four times smaller, and as often right."
+        found, "Measured on this CPU: the int8 files are four times smaller and right as often."
     )
     display(picture)  # noqa: F821
 
 # %% [markdown]
-# **Why.** One example reads every weight once, and a quarter of the bytes take less time; 256 examples use the CPU's int8
-# instructions, where it has them. A CPU without them may even get slower, and static need not be faster than dynamic: measure
-# where it will run.
+# **Why.** A single example reads every weight once, so a quarter of the bytes takes less time. With 256
+# examples, the int8 instructions of the CPU help, if it has them. A CPU without them may even get slower, and
+# static quantisation need not be faster than dynamic. Measure on the machine that will run the model.
 #
-# In the static file stand QuantizeLinear, DequantizeLinear and between them Gemm (a product and a bias); the runtime merges
-# them into QGemm, which computes with integers only. Without the bias that is ONNX's operator **QLinearMatMul**. With codes a, b and their scales and zero points, a
-# real value is scale · (code − zero). The output's code is
+# The static file contains QuantizeLinear and DequantizeLinear, and between them Gemm, which is a product and
+# a bias. The runtime merges these into QGemm, which computes with integers only. Without the bias, this is
+# ONNX's operator **QLinearMatMul**. Its inputs are codes a and b with their scales and zero points: a code
+# stands for the real value scale · (code − zero). The code of the output is
 #
-#     round( Σ (a − a_zero) · (b − b_zero)  ·  a_scale · b_scale / c_scale )  +  c_zero,    cut off to 0 … 255
+#     round( Σ (a − a_zero) · (b − b_zero)  ·  a_scale · b_scale / c_scale )  +  c_zero,    clipped to 0 … 255
 #
-# ONNX rounds halves to even, *before* it adds the zero point.
+# ONNX rounds halves to even, and it does so *before* it adds the zero point.
 #
-# **Do.** Write `matmul(a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero)` for codes in lists of rows, a uint8 of
-# M × K, b int8 of K × N: the output's codes, M rows of whole numbers. About 8 lines.
+# **Do.** Write `matmul(a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero)`, which computes the output's
+# codes.
+#
+# - `a` is a list of M rows of K whole numbers from 0 to 255 (uint8), and `b` a list of K rows of N whole
+#   numbers from −128 to 127 (int8). Each matrix has one scale and one zero point.
+# - Output: M lists of N whole numbers from 0 to 255.
+#
+# About 8 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "matmul", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -616,7 +678,7 @@ def matmul(a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero):
 gpulab.check("edge.matmul", matmul)
 
 # %% [markdown]
-# **See.** The real runtime on the same numbers: 64 × 48 codes times 48 × 32.
+# **See.** The next cell gives the same numbers to the real runtime: 64 × 48 codes times 48 × 32.
 
 # %%
 gpulab.need(matmul)
@@ -648,20 +710,25 @@ if onnx:
     )
 
 # %% [markdown]
-# **Why.** Exact integers make results portable: the same codes on a CPU, an NPU or a phone, up to ties of the float32
-# factor. Devices without floating point store the factor as an integer and a shift (B. Jacob et al., 2018).
+# **Why.** Integers are exact, so the results are portable: a CPU, an NPU and a phone compute the same codes,
+# except where the float32 factor leads to a tie. Devices without floating point store the factor as an
+# integer and a shift (B. Jacob et al., 2018).
 #
 # ## 7 · Pruned and packed
 #
-# On a microcontroller every byte counts. Below is a small network of one hidden layer, `max(0, x @ W_in) @ W_out`. `model` has a
-# column for each hidden unit: `model[:inputs, j]` are its incoming weights, `model[inputs:, j]` its outgoing ones, one for
-# each output. Two steps make it small: **prune** units that hardly matter, then store the rest in 4 bits, two codes a byte.
+# On a microcontroller every byte counts. This section shrinks a network with one hidden layer, `max(0, x @
+# W_in) @ W_out`. Its array `model` has a column for each hidden unit: `model[:inputs, j]` are the incoming
+# weights of unit j, and `model[inputs:, j]` its outgoing weights, one for each output. First **prune** the
+# units that hardly matter, then store the rest in 4 bits, two codes to a byte.
 #
 # ![Pruned and packed: channels that matter little are taken out, the rest is stored in eight bits. The two multiply: half of the channels at a quarter of the bytes is an eighth.](drawings/pruned_packed.svg)
 #
-# Large weights do not make a unit matter: what counts is what it adds to the outputs, on data like those that will come.
+# A unit does not matter because its weights are large. What counts is how much it adds to the outputs on data
+# like those to come.
 #
-# **Do.** Write `compress(model, x, inputs, limit)`, NumPy arrays, which returns a dictionary of arrays:
+# **Do.** Write `compress(model, x, inputs, limit)`. Its arguments are NumPy arrays and whole numbers: `model`
+# as above, `x` with a row of `inputs` numbers for each example, and `limit` in bytes. Return a dictionary of
+# arrays:
 #
 # | array | dtype | what it holds |
 # |---|---|---|
@@ -669,11 +736,16 @@ if onnx:
 # | `scales_in`, `scales_out` | float16 | one for each kept unit; one for each output |
 # | `codes_in`, `codes_out` | uint8 | for incoming and for outgoing weights: byte (r, i) holds the codes of rows 2r (low half) and 2r + 1 (high half) of kept unit i |
 #
-# A weight is read as scale · (code − 8).
+# A weight is read as scale · (code − 8), with codes from 0 to 15.
 #
-# **Budget:** at most `limit` bytes. A kept unit costs inputs/2 + outputs/2 + 3 (codes, number, scale), all else 2 · outputs + 97
-# (names and shapes). And on fresh data an error (root mean square, of the outputs) of at most 0.85 times that of *all* units
-# in 4 bits. About 18 lines.
+# **Budget:**
+#
+# - The size is at most `limit` bytes. A kept unit costs inputs/2 + outputs/2 + 3 bytes (codes, number,
+#   scale), and everything else costs 2 · outputs + 97 bytes (scales, names, shapes).
+# - On fresh data, the root-mean-square error of the outputs is at most 0.85 times that of *all* units in 4
+#   bits.
+#
+# About 18 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "compress", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -707,32 +779,41 @@ def compress(model, x, inputs, limit):
 gpulab.check("edge.compress", compress)
 
 # %% [markdown]
-# **Why.** Here the units with the largest weights are never active, and while they are there, they make the scales coarse for
-# all others: pruned first, fewer bytes have *less* error than all of them in 4 bits. In large models the same thought is
-# called activation-aware: AWQ (lab 13) for scales, Wanda (M. Sun et al., 2023) for pruning.
+# **Why.** In this network the units with the largest weights are never active. As long as they are there,
+# they make the scales coarse for all the others. Once they are pruned, the smaller network has *less* error
+# than all units in 4 bits. For large models the same idea is called activation-aware: AWQ (lab 13) applies it
+# to scales, and Wanda (M. Sun et al., 2023) to pruning.
 #
 # ## 8 · Two processors, one model
 #
-# A model that is too large for the GPU's memory can run on both: some layers on the GPU, the others on the CPU, from its
-# DRAM. `llama.cpp` does that with `--n-gpu-layers`.
+# A model that is too large for the GPU's memory can run on both processors: some layers on the GPU, and the
+# others on the CPU, which reads them from its own DRAM. `llama.cpp` does this with `--n-gpu-layers`.
 #
 # ![Two processors, one model: each change of sides sends the activations over the link and costs its latency. Few changes are better than the best processor for every layer.](drawings/two_processors.svg)
 #
-# **Predict.** Half of the layers move from the CPU to a GPU that reads 10 times as fast. How many times faster is a token,
-# without transfers?
+# **Predict.** Half of the layers move from the CPU to a GPU that reads 10 times as fast. By what factor does
+# a token get faster, without transfers?
 
 # %%
 gpulab.predict("edge.layers", ...)
 
 # %% [markdown]
-# Each change of sides sends the activations over the link. That is little data and mostly latency, once per crossing and
-# token. Layers are not alike, either: in a **mixture of experts** a token reads all of the attention and, say, an eighth of the
-# experts. Which bytes deserve the GPU?
+# Whenever the next layer is on the other side, the activations cross the link. They are little data, so a
+# crossing costs mostly latency, once for each token. The layers are not all alike, either: in a **mixture of
+# experts** a token reads all of the attention but only, say, an eighth of the experts. Which bytes deserve
+# the GPU?
 #
-# **Do.** Write `place(layers, first, memory)`. `layers` are [µs on the CPU, µs on the GPU, MB that it takes on the GPU, µs to
-# send its output to the other side]. The chain begins and ends on the CPU; sending its input takes `first` µs. The GPU has
-# `memory` MB, all whole numbers. Return a list with 0 (CPU) or 1 (GPU) for each layer, such that no placement is faster.
-# **Budget:** the least time, exactly. It can be had without trying all 2ⁿ placements. About 14 lines.
+# **Do.** Write `place(layers, first, memory)`, which finds the fastest placement.
+#
+# - `layers` are lists [µs on the CPU, µs on the GPU, MB that the layer takes on the GPU, µs to send its
+#   output to the other side].
+# - The chain begins and ends on the CPU. If the first layer is on the GPU, sending the input takes `first`
+#   µs.
+# - The GPU has `memory` MB. All numbers are whole.
+# - Output: a list with 0 (CPU) or 1 (GPU) for each layer, such that no placement that fits is faster.
+# - **Budget:** exactly the least time. You can find it without trying all 2ⁿ placements.
+#
+# About 14 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "place", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -792,24 +873,32 @@ gpulab.plot.lines(
     },
     "GPU memory, MB (17 layers of 3 MB, 22 µs for each crossing)",
     "µs per token",
-    "From the front loses up to 120 µs: little saved. Most µs per MB up to 176: too many crossings.",
+    "From the front, a token takes up to 120 µs longer than yours; by µs per MB, up to 176 µs.",
 )
 
 # %% [markdown]
-# **Why.** With little memory the layers that save most go alone; with more, neighbours join them, because a layer between
-# two GPU layers saves two crossings. In a mixture of experts all bytes of attention are read and few of the experts': so
-# `llama.cpp` can keep experts on the CPU (`--cpu-moe`), and a small GPU helps a large model. Where CPU and GPU share one DRAM, no memory is gained and nothing is sent; there the GPU
-# helps with prompts, and the bandwidth is the same for both.
+# **Why.** With little memory, the layers that save most move to the GPU alone. With more memory, their
+# neighbours join them, because a layer between two GPU layers saves two crossings. In a mixture of experts, a
+# token reads all bytes of attention but few of the experts'. Therefore `llama.cpp` can keep the experts on
+# the CPU (`--cpu-moe`), and a small GPU then helps a large model. If CPU and GPU share one DRAM, nothing is
+# sent and no memory is gained. The GPU still helps with prompts, but both have the same bandwidth.
 #
 # ## 9 · Learning where the data is
 #
-# Phones hold data that must not leave them. In **federated learning** a server sends the model to clients, each trains on its
-# own data for some steps, and only weights come back. **FedAvg** (H. B. McMahan et al., 2017) averages them, each client
-# weighted by its number of samples. Upstream is slow, so replies may be quantised.
+# Phones hold data that must not leave them. In **federated learning** a server sends the model to clients.
+# Each client trains on its own data, and only its weights come back. **FedAvg** (H. B. McMahan et al., 2017)
+# averages them, weighted by each client's number of samples. Replies may be quantised, because the way up is
+# slow.
 #
-# **Do.** Write `federated(weights, replies, bits)`. `replies` has for each client that got the model [samples, its weights],
-# or None if it fell silent. Return [new weights, bytes down, bytes up]: down 4 bytes a weight to each client, up `bits` a
-# weight, each reply in whole bytes. Without samples the weights stay. About 7 lines.
+# **Do.** Write `federated(weights, replies, bits)`, one round of FedAvg.
+#
+# - `weights` is a list of numbers. `replies` has an entry for each client that received the model: [samples,
+#   its weights], or None if it did not answer.
+# - Sending the model down takes 4 bytes a weight for each client, whether it answers or not. A reply takes
+#   `bits` bits a weight and is rounded up to whole bytes.
+# - Output: [new weights, bytes down, bytes up]. If no samples were seen, the weights stay as they are.
+#
+# About 7 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "federated", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -868,22 +957,24 @@ gpulab.plot.lines(
     },
     "MB sent up by ten clients",
     "% of held-out examples right",
-    "20 local steps get further with the same bytes, less so where clients know only their own classes.",
+    "20 local steps get further with the same bytes, but less so if clients have one or two classes.",
 )
 
 # %% [markdown]
-# **Why.** With one step FedAvg *is* ordinary training on all data, however they are shared. With more, clients whose data differ pull apart
-# (*client drift*). Weights can still betray data: secure aggregation and noise (differential privacy) come on top.
+# **Why.** With one local step, FedAvg *is* ordinary training on all data, however the data are divided. With
+# more steps, clients whose data differ pull in different directions, which is called *client drift*. Weights
+# can still reveal data, so secure aggregation and noise (differential privacy) are added in practice.
 #
-# Google's TPUs (`hardware.accelerator("TPU v5e")`) train such models in data centres; its Edge TPU of 2019 runs
-# int8 models at 4 TOPS and 2 W (Coral data sheet). Compute at the edge for latency, privacy or when the network is
-# away; in the cloud when a model does not fit, or when the device would mostly idle.
+# Google's TPUs (`hardware.accelerator("TPU v5e")`) train such models in data centres. Its Edge TPU of 2019
+# runs int8 models at 4 TOPS and 2 W (Coral data sheet). Compute at the edge for latency, for privacy, or when
+# the network may be away. Compute in the cloud when a model does not fit, or when the device would mostly
+# idle.
 #
 # ## Detective · The benchmark that nobody could reproduce
 #
-# A colleague's camera needs 30 frames a second. "The board does 40. I ran the benchmark for a minute after a warm-up, three
-# times, ten minutes apart: 40.0, 40.0, 40.0. In the housing it starts well, and later drops every third frame. Must be the
-# camera's driver." The board is simulated here, second by second.
+# A colleague's camera needs 30 frames a second. "The board does 40. I ran the benchmark for a minute after a
+# warm-up, three times, ten minutes apart: 40.0, 40.0, 40.0. In its housing it starts well, but later it drops
+# every third frame. It must be the camera's driver." The next cell simulates the board, second by second.
 
 
 # %%
@@ -908,12 +999,13 @@ gpulab.plot.lines(
     {"frames/s": [(second, frames) for second, frames, _ in board(65)]},
     "seconds",
     "frames per second",
-    "A minute on the desk: 40 frames a second, as steady as can be.",
+    "One minute on the desk: 40 frames a second, without a change.",
     limits={"needed": 30},
 )
 
 # %% [markdown]
-# **Do.** What happens, when, and is the driver to blame? In the housing it is 45 °C. The cell is free.
+# **Do.** Find out what happens and when, and whether the driver is to blame. Inside the housing it is 45 °C.
+# The next cell is yours.
 
 # %%
 # Your experiment.
@@ -921,28 +1013,31 @@ gpulab.plot.lines(
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what slows the board, why did three trials not show it, which counts of your own prove it, and
-# which setting or change keeps 30 frames a second? A person reads this: 1 point for the cause, 1 point for a count of
-# your own.
+# Answer in three to five sentences. What slows the board down? Why did three trials not show it? Which
+# numbers of your own prove it? Which setting or change keeps 30 frames a second? A person reads your answer
+# and gives 1 point for the cause and 1 point for a number that you found yourself.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "benchmark-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The board gets hot and lowers its clock (thermal throttling). On the desk that begins after 333 s and ends at
-# 34 frames a second; a trial lasts 65 s, and in ten minutes the board cools. In the housing, `board(3600, 45)` throttles from
-# second 135 on and settles at 20 frames a second: every third is missing. No clock helps there: at 85 °C only
-# (85 − 45)/2.4 = 16.7 W may be drawn, and 30 frames need 5 + 23 · 0.75 = 22.3 W. With cooling of 1.75 K/W and the clock capped
-# at 0.75 it stays at 30. Or a smaller model. A benchmark must run until the temperature stands still, in the housing.
+# **2 points:** The board gets hot and lowers its clock (thermal throttling). On the desk this begins after 333 s and
+# settles at 34 frames a second; a trial lasts only 65 s, and in the ten minutes between trials the board cools down.
+# In the housing, `board(3600, 45)` throttles after second 135 and settles at 20 frames a second, so every third frame
+# is missing. No clock helps there: at 85 °C the board may draw only (85 − 45)/2.4 = 16.7 W, but 30 frames need
+# 5 + 23 · 0.75 = 22.3 W. With cooling of 1.75 K/W and the clock limited to 0.75 it keeps 30 frames; a smaller model
+# would help as well. A benchmark must run in the housing until the temperature no longer changes.
 #
-# **1 point** (cause without a count): It overheats after a while and throttles.
+# **1 point** (the cause without a number): It overheats after a while and throttles.
 #
-# **0 points:** The camera's driver drops frames. Or: a memory leak.
+# **0 points:** The camera's driver drops frames. Or: there is a memory leak.
 
 # %% [markdown]
 # ## Beyond · Thirty billion weights and a small GPU
 #
-# Open-ended and ungraded. Qwen3-30B-A3B has 48 layers; in each, attention and 128 experts, of which a token reads 8. All
-# in 4.25 bits; the GPU has 4.5 GB free at 256 GB/s, the CPU's DRAM 90 GB/s. How often experts are chosen differs, and in some
-# layers few do nearly all: made up. In a layer both sides compute their experts at the same time; if a token needs
-# experts of the side without the attention, that costs 30 µs more. Choose what goes to the GPU. Figure of merit: ms per token.
+# This task is open-ended and ungraded. Qwen3-30B-A3B has 48 layers. Each has attention and 128 experts, of
+# which a token reads 8. All weights take 4.25 bits. The GPU has 4.5 GB free at 256 GB/s, and the CPU's DRAM
+# delivers 90 GB/s. Experts are not chosen equally often, and in some layers a few do nearly all the work
+# (these frequencies are made up). In a layer, both sides compute their experts at the same time. If a token
+# needs experts on the side without the attention, that costs 30 µs more. Choose what goes to the GPU. The
+# figure of merit is the time per token in ms.
 #
 # | placement | ms per token |
 # |---|---|
@@ -992,28 +1087,31 @@ print(f"bound:                       {1e3 * 48 * (ATTENTION + 8 * EXPERT) / (GPU
 #
 # <details><summary>1. A board advertises 100 TOPS. What do you ask?</summary>
 #
-# Which dtype, dense or with 2:4 sparsity, and on which unit. Then: how many GB/s.
+# Which data type, dense or with 2:4 sparsity, and on which unit? Then ask how many GB/s it has.
 # </details>
 #
-# <details><summary>2. 7 billion weights in 4 bits, groups of 32, at 120 GB/s: bytes, and ms per token?</summary>
+# <details><summary>2. How many bytes are 7 billion weights in 4 bits with groups of 32, and how long does a token take at 120 GB/s?</summary>
 #
-# 4.5 bits: 3.94 GB, at least 33 ms.
+# A weight takes 4.5 bits, so the weights are 3.94 GB, and a token takes at least 33 ms.
 # </details>
 #
-# <details><summary>3. Which power mode for writing text, which for reading long prompts?</summary>
+# <details><summary>3. Which power mode is best for writing text, and which for reading long prompts?</summary>
 #
-# Writing follows the memory's clock. On an AGX Orin 30 W is as fast as any cap, and by caps 15 W needs fewer joules. Reading
-# follows the GPU: 50 W is faster, and by caps needs fewer joules as well, unless waiting costs much.
+# Writing follows the memory's clock. On an AGX Orin 30 W is as fast as any limit, and if the limits were
+# drawn in full, 15 W would need fewer joules. Reading follows the GPU: 50 W is fastest and needs fewer joules
+# as well, unless waiting costs much.
 # </details>
 #
-# <details><summary>4. A model takes 50 ms, frames come every 33 ms. What to do?</summary>
+# <details><summary>4. A model takes 50 ms, and frames come every 33 ms. What do you do?</summary>
 #
-# Keep only the newest: about 20 frames a second, none older than 100 ms. A queue grows for ever.
+# Keep only the newest frame. That gives about 20 frames a second, none of them older than 100 ms. A queue
+# would grow for ever.
 # </details>
 #
-# <details><summary>5. What does an int8 runtime do after the sum of products?</summary>
+# <details><summary>5. What does an int8 runtime do with the sum of products?</summary>
 #
-# Multiply by a_scale · b_scale / c_scale, round to even, add the zero point, cut off.
+# It multiplies it by a_scale · b_scale / c_scale, rounds to the nearest whole number with halves to even,
+# adds the zero point, and clips.
 # </details>
 
 # %%
@@ -1026,23 +1124,25 @@ gpulab.recap("21")
 # |---|---|
 # | bits of a weight | bits + 16 / group |
 # | cache | 2 · layers · kv_heads · head_dim · context · bytes |
-# | least ms of a token | (weights + cache) / bandwidth; NVIDIA reached 79 to 88 % of it |
+# | least time of a token | (weights + cache) / bandwidth; NVIDIA reached 79 to 88 % of it |
 # | joules of a job | watts · seconds + idle · (period − seconds) |
-# | sleep pays | (idle − asleep) · rest > joules to wake |
-# | deadline | one place, the newest takes it; age ≤ 2 · longest run |
-# | benchmark | until the temperature stands still |
+# | when sleep pays | (idle − asleep) · rest > joules to wake up |
+# | deadline | one waiting place, which the newest frame takes; age ≤ 2 · longest run |
+# | benchmark | run until the temperature no longer changes |
 # | int8 | round(Σ (a − za)(b − zb) · sa · sb / sc) + zc, halves to even |
-# | two processors | µs saved per MB, and crossings |
+# | two processors | µs saved per MB, and the number of crossings |
 #
 # ### Claims you will meet, and what is right
 #
-# - *AGX Orin has 275 TOPS, Thor 2,070.* int8 on GPU and DLA, and float4; both with sparsity. Half of it dense, and 85 on
-#   Orin's GPU alone.
-# - *67 TOPS instead of 40: "Super" is a faster chip.* The same module with higher clocks and a higher power mode.
-# - *More TOPS, more tokens.* One user's tokens follow GB/s: Orin Nano to Super, 1.5 times the bandwidth, 1.37 times the
-#   tokens.
-# - *8-bit weights of an 8B model take 8 GB.* 8.25 with scales of groups of 64, and the cache and system come on top.
-# - *The 30 W mode draws 30 W.* It is a cap. What was drawn must be measured (`tegrastats`).
+# - *AGX Orin has 275 TOPS, Thor 2,070.* The first figure is int8 on GPU and DLA, the second float4, and both
+#   assume sparsity. Half of each is dense, and 85 of Orin's are on its GPU.
+# - *67 TOPS instead of 40: "Super" is a faster chip.* It is the same module with higher clocks and a higher
+#   power mode.
+# - *More TOPS give more tokens.* The tokens of a single user follow GB/s. From Orin Nano to Super, bandwidth
+#   grows 1.5 times and tokens 1.37 times.
+# - *The weights of an 8B model take 8 GB in 8 bits.* They take 8.25 GB with scales for groups of 64, and the
+#   cache and the system come on top.
+# - *The 30 W mode draws 30 W.* That is its limit. What a module draws must be measured (`tegrastats`).
 # - *SYCL is Intel's.* It is a Khronos standard; DPC++ is Intel's compiler for it.
 #
 # ### References
@@ -1054,6 +1154,8 @@ gpulab.recap("21")
 #    https://www.smolhub.com/posts/jetson-nano-super-benchmark-non-reasoning/
 # 4. NVIDIA, "Jetson Linux Developer Guide, Platform Power and Performance", 2024.
 # 5. ONNX, "QuantizeLinear" and "QLinearMatMul". https://onnx.ai/onnx/operators/
-# 6. B. Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference", CVPR, 2018.
-# 7. H. B. McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS, 2017.
+# 6. B. Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
+#    Inference", CVPR, 2018.
+# 7. H. B. McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data",
+#    AISTATS, 2017.
 # 8. Khronos, "SYCL 2020 Specification"; W3C, "WebGPU", limits: https://www.w3.org/TR/webgpu/#limits

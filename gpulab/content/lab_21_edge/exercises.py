@@ -468,12 +468,12 @@ EXERCISES: tuple[Exercise, ...] = (
         ("groups", "items", "order", "volumes", "too large"),
         launch_questions,
         (
-            "First the refusal: how many threads has a block? Then the number of blocks along each axis, as "
-            "in lab 03: round up.",
-            "The table has two kinds of interfaces: those that are told how many groups to start, and those "
-            "that are told how many items in all.",
-            "All items are groups × block, axis by axis: a partly filled block counts whole. SYCL's list "
-            "begins with the slowest axis, for both numbers.",
+            "Begin with the refusal: how many threads does a block have? Then compute the number of blocks "
+            "along each axis, as in lab 03, and round up.",
+            "The table has two kinds of interfaces: some state how many groups to start, the others how many "
+            "items there are in all.",
+            "The number of all items is groups × block, axis by axis, so a partly filled block counts in "
+            "full. SYCL's lists begin with the slowest axis, both of them.",
         ),
         "2 · One GPU, many interfaces",
     ),
@@ -483,11 +483,11 @@ EXERCISES: tuple[Exercise, ...] = (
         ("enough room", "eight gigabytes", "long context", "a deadline", "a large table", "nothing fits"),
         plan_questions,
         (
-            "Try all pairs of a format and a cache, and keep those that fit and are in time.",
-            "A weight costs bits + 16/group bits, with no scale where the group is 0. The cache holds keys "
-            "and values: 2 × layers × kv_heads × head_dim numbers for each token of the context.",
-            "In memory: weights, table (2 bytes each), cache. Read for a token: weights and cache, not the "
-            "table. Of the pairs that are left take the one with the least sum of losses.",
+            "Try all pairs of a format and a cache, and keep those that fit into memory and are fast enough.",
+            "A weight costs bits + 16/group bits, or just bits if the group is 0. The cache holds keys and "
+            "values: 2 × layers × kv_heads × head_dim numbers for each token of the context.",
+            "Memory holds weights, table (2 bytes a number) and cache. A token reads weights and cache but "
+            "not the table. Of the pairs that are left, take the one with the smallest sum of losses.",
         ),
         "3 · Eight billion weights in eight gigabytes",
         rtol=1e-9,
@@ -499,11 +499,11 @@ EXERCISES: tuple[Exercise, ...] = (
         ("race", "slow and steady", "between", "rarely", "in time"),
         energy_questions,
         (
-            "A mode that needs longer than the period is out. For each other one, work out the joules of one "
-            "whole period, not of the job alone.",
-            "watts × seconds for the job, and the rest of the period either at `idle` watts, or at sleep[0] "
-            "watts and sleep[1] joules to wake up.",
-            "The average power is joules ÷ period, and Wh ÷ W are hours.",
+            "Leave out each mode that takes longer than the period. For every other mode, compute the joules "
+            "of the whole period and not of the job alone.",
+            "The job takes watts × seconds. The rest of the period costs either `idle` watts, or sleep[0] "
+            "watts and in addition sleep[1] joules to wake up.",
+            "The average power is joules ÷ period, and Wh ÷ W gives hours.",
         ),
         "4 · Watts and joules",
         rtol=1e-9,
@@ -517,10 +517,11 @@ EXERCISES: tuple[Exercise, ...] = (
         (
             "Go through the frames in the order of their arrival, and keep two things: when the GPU is "
             "free, and which frame waits.",
-            "Before you look at an arrival at t: while the GPU is free at or before t and a frame waits, "
-            "start that frame when the GPU became free.",
-            "Then the new frame: if the GPU is free (free ≤ t) it starts at t; else it takes the place, "
-            "and who stood there is dropped. After the last arrival, the one that waits still runs.",
+            "Before you handle an arrival at t, check whether a frame is waiting and the GPU becomes free at "
+            "or before t. If so, start the waiting frame when the GPU becomes free.",
+            "Then handle the new frame. If the GPU is free (free ≤ t), the frame starts at t. Otherwise it "
+            "takes the waiting place, and a frame that was there is dropped. After the last arrival, the "
+            "waiting frame still runs.",
         ),
         "5 · Deadlines",
     ),
@@ -530,11 +531,11 @@ EXERCISES: tuple[Exercise, ...] = (
         ("no zero points", "zero points", "all codes", "ties"),
         matmul_questions,
         (
-            "Add up (a − a_zero) · (b − b_zero) in whole numbers; they are exact.",
+            "Add up (a − a_zero) · (b − b_zero) in whole numbers, which are exact.",
             "One factor turns the sum into steps of c: a_scale · b_scale / c_scale. Round that product, and "
             "only then add c_zero.",
-            "Python's `round` rounds halves to the even neighbour, as ONNX does. At the end cut off below 0 "
-            "and above 255.",
+            "Python's `round` rounds halves to the even neighbour, as ONNX does. At the end, clip to 0 … "
+            "255.",
         ),
         "6 · ONNX: one file for many runtimes",
     ),
@@ -556,7 +557,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "size",
                 naive=lambda s: packed_bytes(int(s["inputs"]), int(s["outputs"]), int(s["hidden"])),
                 unit="B",
-                why="what `limit` says",
+                why="the value of `limit`",
                 advice="What does each kept unit cost, and how many of them does the limit pay for?",
             ),
             Budget(
@@ -571,13 +572,14 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "First which units: the activation of unit j for each row of x is max(0, x @ model[:inputs, j]), "
-            "and it reaches the outputs through model[inputs:, j]. One that is never active can go, however "
-            "large its weights.",
-            "A unit's part in the output: root of the mean square of its activation, times the norm of its "
-            "outgoing weights. Keep those with the largest parts, as many as the limit pays for.",
-            "Scales after pruning: largest magnitude / 7, as float16; where that is 0 take 1. Codes: "
-            "round(w / scale) + 8, cut off to 0 … 15. Rows 0, 2, 4 … are the low halves: low | high << 4.",
+            "First choose the units. The activation of unit j for each row of x is max(0, x @ "
+            "model[:inputs, j]), and it reaches the outputs through model[inputs:, j]. A unit that is never "
+            "active can go, however large its weights are.",
+            "A unit contributes to the output by the root mean square of its activation times the norm of "
+            "its outgoing weights. Keep the units that contribute most, as many as the limit pays for.",
+            "Compute the scales after pruning: largest magnitude / 7, as float16, or 1 where that is 0. The "
+            "codes are round(w / scale) + 8, clipped to 0 … 15. Rows 0, 2, 4 … are the low halves: "
+            "low | high << 4.",
         ),
         section="7 · Pruned and packed",
     ),
@@ -605,11 +607,11 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Every placement of the first i layers ends on one side, with some memory used. Of two with the "
-            "same side and the same memory, only the faster one can lead to the best.",
+            "Every placement of the first i layers ends on one side and has used some memory. Of two "
+            "placements that agree in both, only the faster one can be part of the best.",
             "So keep a table: (side, memory used) → least time and its plan. Begin with (CPU, 0) → 0.",
-            "For each layer and each entry try both sides: add the layer's time, and what the side's change "
-            "costs, which is the time to send the output before it. At the end add the way home to the CPU.",
+            "For each layer and each entry, try both sides. Add the layer's time and, if the side changes, "
+            "the time to send the output of the layer before. At the end, add the way back to the CPU.",
         ),
         section="8 · Two processors, one model",
     ),
@@ -619,10 +621,10 @@ EXERCISES: tuple[Exercise, ...] = (
         ("equal", "skewed", "some silent", "nothing seen", "few bits", "all silent"),
         federated_questions,
         (
-            "The new weights are an average over the replies, each counted as often as it saw samples.",
-            "Everyone got the model, 4 bytes a weight; also those that fell silent.",
-            "Each reply is len(weights) numbers of `bits` bits: whole bytes, rounded up for each reply. If "
-            "no sample was seen, the weights stay.",
+            "The new weights are an average over the replies, each weighted by its number of samples.",
+            "Every client received the model at 4 bytes a weight, including those that did not answer.",
+            "Each reply is len(weights) numbers of `bits` bits, rounded up to whole bytes for each reply. If "
+            "no samples were seen, the weights stay as they are.",
         ),
         "9 · Learning where the data is",
         rtol=1e-9,
@@ -641,60 +643,68 @@ def bytes_of(parameters: float, bits: float, group: int = 0) -> float:
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "tops",
-        "An AGX Orin's headline is 275 TOPS. Dense int8 on its GPU, in TOPS",
+        "An AGX Orin's headline figure is 275 TOPS. How many dense int8 TOPS does its GPU have?",
         "TOPS",
         85,
-        "275 counts 2:4 sparsity, and 105 of it belongs to another unit: (275 − 105) / 2.",
+        "The 275 TOPS assume 2:4 sparsity, and 105 of them belong to another unit: (275 − 105) / 2 = 85.",
         tolerance=0.03,
     ),
     _prediction(
         "eight",
-        "8 billion weights in 8 bits, with a 16-bit scale for each 64 of them",
+        "How many GB do 8 billion weights take in 8 bits, with a 16-bit scale for every 64 of them?",
         "GB",
         bytes_of(8e9, 8, 64) / 1e9,
-        "8 + 16/64 = 8.25 bits a weight: more than the 8 GB of the board, before anything else.",
+        "A weight takes 8 + 16/64 = 8.25 bits, so the weights alone exceed the 8 GB of the board.",
         tolerance=0.01,
     ),
     _prediction(
         "token",
-        "Least time of a token, 8 billion weights of 4.25 bits at 102 GB/s",
+        "What is the least time of a token with 8 billion weights of 4.25 bits at 102 GB/s?",
         "ms",
         1e3 * bytes_of(8e9, 4, 64) / 102e9,
-        "Each token reads all weights once: 4.25 GB over 102 GB/s.",
+        "Each token reads all weights once: 4.25 GB / 102 GB/s = 42 ms.",
         tolerance=0.05,
     ),
     _prediction(
         "modes",
-        "An AGX Orin goes from its 50 W mode to 30 W. Least time of a token there over that at 50 W",
+        "An AGX Orin goes from its 50 W mode to 30 W. What is the least time of a token at 30 W, divided "
+        "by that at "
+        "50 W?",
         "times",
         1,
-        "The cap lowers the GPU's clock and turns half of it off, but the memory's clock stays, and decoding "
-        "waits for memory.",
+        "The limit lowers the GPU's clock and switches half of it off. The memory's clock stays, "
+        "however, and "
+        "decoding waits for memory.",
         tolerance=0,
     ),
     _prediction(
         "age",
-        "A camera gives 30 frames a second, the model takes 40 ms, frames queue up. Age of the frame that is "
-        "done after a minute",
+        "A camera delivers 30 frames a second, the model takes 40 ms, and frames wait in a queue. How "
+        "old is the "
+        "frame that is finished after one minute?",
         "s",
         10,
-        "1,500 frames are done, and frame 1,500 came at 50 s.",
+        "After 60 s, 1,500 frames are finished, and frame 1,500 arrived at 1,500 / 30 = 50 s. It is 10 s "
+        "old.",
         tolerance=0.02,
     ),
     _prediction(
         "int8",
-        "Size of a float32 model's file over that of its int8 file",
+        "How many times smaller is a model's int8 file than its float32 file?",
         "times",
-        reason="4 bytes to 1; scales, names and biases take a little.",
+        reason="A weight takes 1 byte instead of 4; scales, names and biases take a little more.",
         tolerance=0.05,
     ),
     _prediction(
         "layers",
-        "How much shorter does a token get, if half of the layers go from the CPU to a GPU that reads 10 "
-        "times as fast? Time before over time after, without transfers",
+        "Half of the layers move from the CPU to a GPU that reads 10 times as fast. By what factor does "
+        "a token get "
+        "faster, without transfers?",
         "times",
         1 / 0.55,
-        "Half of the time stays: 1 / (0.5 + 0.05). Amdahl's law.",
+        "Half of the time stays as it was, and the other half shrinks to a tenth: 1 / (0.5 + 0.05) = "
+        "1.82. This is "
+        "Amdahl's law.",
         tolerance=0.03,
     ),
 )
