@@ -390,7 +390,7 @@ gpulab.plot.bars(
 # they are freed. Backward gathers them again. It then reduce-scatters the gradient, and each rank keeps its
 # own rows of it. At any time no more than one layer is whole, or two if the next one is fetched ahead.
 #
-# ![ZeRO-3, a layer when it is needed: before a layer runs, its parts are gathered from all ranks; after it has run, all but the own part is dropped. The next layer is gathered while this one runs.](drawings/gather_layer.svg)
+# ![ZeRO-3, a layer when it is needed: before a layer runs, its parts are gathered from all ranks; after it has run, a rank drops all parts except its own. The next layer is gathered while this one runs.](drawings/gather_layer.svg)
 #
 # **Predict.** Weights and gradients have 16 bits, and there are four ranks. How many bytes per parameter does
 # a rank send in a ZeRO-3 step?

@@ -197,16 +197,21 @@ def buckets(
     names = [name for bucket in answer for name in bucket]
     strange = next((name for name in names if name not in sizes), None)
     if strange is not None:
-        raise WrongAnswer(f"no parameter is named {strange!r}.")
+        raise WrongAnswer(f"a bucket has {strange!r}, but no parameter in `sizes` has that name.")
     twice = next((name for n, name in enumerate(names) if name in names[:n]), None)
     if twice is not None:
-        raise WrongAnswer(f"{twice} is sent twice.")
+        used_twice = [name for _, name in log].count(twice) > 1
+        tied = " It is tied: it has two entries in the log, but only one gradient." if used_twice else ""
+        raise WrongAnswer(f"{twice} is sent twice.{tied}")
     missing = [name for name in sizes if name not in names]
     if missing:
-        never = "" if any(name == missing[0] for _, name in log) else " Other ranks may have used it."
+        used = any(name == missing[0] for _, name in log)
+        never = "" if used else " It is not in the log, but other ranks may have used it."
         raise WrongAnswer(f"{missing[0]} is in no bucket.{never}")
     if not all(answer):
-        raise WrongAnswer("a bucket is empty.")
+        raise WrongAnswer(
+            "one of the buckets is empty. Leave it out, because even an empty one costs a latency."
+        )
     ready = ready_times(sizes, log)
     end = max(float(ms) for ms, _ in log)
     least = soonest(sizes, ready, latency, rate) - end
@@ -218,18 +223,20 @@ def compress(
 ) -> dict[str, float]:
     """What got lost, and the norm of what is still held, over the least that k numbers can leave."""
     if len(answer) != 2:
-        raise WrongAnswer("the answer is two lists: what is sent, and the new memory.")
+        raise WrongAnswer("the answer must be a list of two lists: what is sent, and the new memory.")
     sent, kept = answer
     if len(kept) != len(memory):
-        raise WrongAnswer(f"the new memory has {len(kept)} elements; the gradient has {len(gradient)}.")
+        raise WrongAnswer(f"the new memory has {len(kept)} elements, but the gradient has {len(gradient)}.")
     if len(sent) > k:
-        raise WrongAnswer(f"it sends {len(sent)} elements; {k} are allowed.")
+        raise WrongAnswer(f"it sends {len(sent)} pairs, but k is {k}.")
     total = np.add(gradient, memory)
     left = total - np.asarray(kept, float)
     seen: set[int] = set()
     for pair in sent:
         if len(pair) != 2:
-            raise WrongAnswer("what is sent is a list of [index, value].")
+            raise WrongAnswer(
+                f"what is sent must be a list of pairs [index, value], and {pair!r} is not a pair."
+            )
         index = _whole(pair[0], len(gradient), "index", "what is sent")
         if index in seen:
             raise WrongAnswer(f"element {index} is sent twice.")
