@@ -47,7 +47,7 @@ def max_flow(links: Sequence[tuple[str, str, int]], source: str, sink: str) -> i
 
 def _whole(value: Any, below: int, what: str) -> int:
     if type(value) is not int or not 0 <= value < below:
-        raise WrongAnswer(f"{what} is {value!r}; it must be a whole number from 0 to {below - 1}.")
+        raise WrongAnswer(f"{what} is {value!r}, but it must be a whole number from 0 to {below - 1}.")
     return value
 
 
@@ -61,7 +61,8 @@ def all_reduce(steps: Sequence[Any], nodes: int, per_node: int) -> dict[str, flo
         for message in step:
             if len(message) != 4:
                 raise WrongAnswer(
-                    f"step {number} has the message {message!r}; one is [from, to, chunks, 'add' or 'copy']."
+                    f"step {number} has the message {message!r}, but a message is "
+                    "[from, to, chunks, 'add' or 'copy']."
                 )
             source, target, chunks, how = message
             _whole(source, ranks, f"in step {number} the sender")
@@ -81,8 +82,8 @@ def all_reduce(steps: Sequence[Any], nodes: int, per_node: int) -> dict[str, flo
             busiest = Counter(message[place] for message in arriving).most_common(1)
             if busiest and busiest[0][1] > 1:
                 raise WrongAnswer(
-                    f"in step {number} rank {busiest[0][0]} {role} {busiest[0][1]} messages; one a step is "
-                    f"what a rank can do."
+                    f"in step {number} rank {busiest[0][0]} {role} {busiest[0][1]} messages, but only one "
+                    "per step is allowed."
                 )
         for source, target, chunks, sums, how in arriving:
             for chunk, got in zip(chunks, sums, strict=True):
@@ -91,7 +92,7 @@ def all_reduce(steps: Sequence[Any], nodes: int, per_node: int) -> dict[str, flo
                     twice = (have & got).bit_length() - 1
                     raise WrongAnswer(
                         f"in step {number} rank {target} adds chunk {chunk} from rank {source}, but both "
-                        f"sums hold the numbers of rank {twice}: they would count twice."
+                        f"sums already contain the numbers of rank {twice}, which would count twice."
                     )
                 held[target][chunk] = have | got if how == "add" else got
     complete = (1 << ranks) - 1
@@ -108,7 +109,7 @@ def all_reduce(steps: Sequence[Any], nodes: int, per_node: int) -> dict[str, flo
 def spread(choice: Sequence[int], flows: Sequence[tuple[int, int]], spines: int) -> dict[str, float]:
     """Flows on the busiest link, over the least that it can be."""
     if len(choice) != len(flows):
-        raise WrongAnswer(f"it has {len(choice)} spines for {len(flows)} flows.")
+        raise WrongAnswer(f"it has {len(choice)} spine numbers for {len(flows)} flows.")
     links: Counter[tuple[str, int, int]] = Counter()
     ends: Counter[tuple[str, int]] = Counter()
     for number, ((start, stop), spine) in enumerate(zip(flows, choice, strict=True)):
@@ -151,7 +152,7 @@ def overhead(interval: float, cost: float, mtbf: float) -> float:
 def interval(answer: float, cost: float, restart: float, mtbf: float) -> dict[str, float]:
     """How much more time is lost than need be, in %; restarts add the same to both and are left out."""
     if isinstance(answer, bool) or not isinstance(answer, int | float) or not isfinite(answer) or answer <= 0:
-        raise WrongAnswer("an interval is a positive number of seconds.")
+        raise WrongAnswer("the interval must be a positive number of seconds.")
     low, high = 1e-3 * cost, 10 * mtbf
     for _ in range(200):
         a, b = low + (high - low) / 3, high - (high - low) / 3
@@ -210,8 +211,8 @@ def save(
                 folder, slash, shard = path.partition("/")
                 if not _FOLDER.fullmatch(folder) or not slash or shard not in map(str, range(shards)):
                     raise WrongAnswer(
-                        f"operation {number} writes {path!r}; files are step-N/I or step-N.tmp/I, I from 0 "
-                        f"to {shards - 1}."
+                        f"operation {number} writes {path!r}, but files are called step-N/I or step-N.tmp/I, "
+                        f"with I from 0 to {shards - 1}."
                     )
                 if path not in names:
                     names[path], fresh = fresh, fresh + 1
@@ -220,46 +221,51 @@ def save(
                 floor, synced = number + 1, synced + 1
             case ["sync", str(path)]:
                 if path not in names:
-                    raise WrongAnswer(f"operation {number} synchronises {path!r}, and there is no such file.")
+                    raise WrongAnswer(f"operation {number} synchronises {path!r}, but there is no such file.")
                 durable |= {names[path]}
                 synced += 1
             case ["rename", str(a), str(b)]:
                 if not _FOLDER.fullmatch(b):
                     raise WrongAnswer(
-                        f"operation {number} renames to {b!r}; folders are step-N or step-N.tmp."
+                        f"operation {number} renames to {b!r}, but folders are called step-N or step-N.tmp."
                     )
                 if any(name.startswith(f"{b}/") for name in names):
-                    raise WrongAnswer(f"operation {number} renames to {b!r}, which is there already.")
+                    raise WrongAnswer(f"operation {number} renames to {b!r}, but that exists already.")
                 moved = {name: at for name, at in names.items() if name.startswith(f"{a}/")}
                 if not moved:
-                    raise WrongAnswer(f"operation {number} renames {a!r}, and there is no such folder.")
+                    raise WrongAnswer(f"operation {number} renames {a!r}, but there is no such folder.")
                 names = {name: at for name, at in names.items() if name not in moved}
                 names |= {f"{b}/{name.split('/')[1]}": at for name, at in moved.items()}
             case ["delete", str(path)]:
                 rest = {n: at for n, at in names.items() if n != path and not n.startswith(f"{path}/")}
                 if len(rest) == len(names):
-                    raise WrongAnswer(f"operation {number} deletes {path!r}, and it is not there.")
+                    raise WrongAnswer(f"operation {number} deletes {path!r}, but it does not exist.")
                 names = rest
             case _:
                 raise WrongAnswer(
-                    f"operation {number} is {list(operation)!r}; there are ['write', file], ['sync', file or "
-                    f"'.'], ['rename', folder, folder] and ['delete', folder or file]."
+                    f"operation {number} is {list(operation)!r}, but the operations are ['write', file], "
+                    "['sync', file or '.'], ['rename', folder, folder] and ['delete', folder or file]."
                 )
         moments.append((dict(names), durable, floor))
         most = max(most, len({name.split("/")[0] for name in names}))
     wanted = _kept(step, there, keep)
     kept = {name.split("/")[0] for name in names}
     if missing := [name for name in wanted if name not in kept]:
-        raise WrongAnswer(f"in the end `{missing[0]}` is missing; to keep {keep}: {', '.join(wanted)}.")
+        raise WrongAnswer(
+            f"in the end `{missing[0]}` is missing. With keep = {keep}, these should be there: "
+            f"{', '.join(wanted)}."
+        )
     _survives(moments, plan, old, step, shards)
     if surplus := sorted(kept - {*wanted}):
         raise WrongAnswer(
-            f"in the end `{surplus[0]}` is still there; to keep {keep}: {', '.join(wanted)}, nothing else."
+            f"in the end `{surplus[0]}` is still there. With keep = {keep}, only these should be: "
+            f"{', '.join(wanted)}."
         )
     if odd := sorted(n for n in names if n.startswith(f"{new}/") and int(n.split("/")[1]) >= shards):
         raise WrongAnswer(
-            f"in the end `{odd[0]}` is there, and a save has the shards 0 to {shards - 1}: it was in "
-            f"`{new}.tmp` at the start. A loader that counts files reads it."
+            f"in the end `{odd[0]}` is there, but a save has only the shards 0 to {shards - 1}. It was in "
+            f"`{new}.tmp` at the start, so delete that folder first. A loader that counts files would read "
+            "it."
         )
     return {"copies": most, "synchronisations": synced}
 
@@ -277,19 +283,21 @@ def _survives(
             if found is None and old is None and stop < len(moments) - 1:
                 continue
             if found is None:
-                raise WrongAnswer(f"{when} there may be no folder `step-N` on the disk to load.")
+                raise WrongAnswer(f"{when} there may be no folder `step-N` on the disk that could be loaded.")
             for shard in range(shards):
                 if there.get(f"{found[1]}/{shard}") not in contents:
                     raise WrongAnswer(
-                        f"{when} the newest folder on the disk may be `{found[1]}`, and its shard {shard} is "
-                        f"missing or without contents."
+                        f"{when} the newest folder on the disk may be `{found[1]}`, but its shard {shard} is "
+                        "missing or without contents."
                     )
             if old and found[0] < old[0]:
-                raise WrongAnswer(f"{when} only `{found[1]}` may be left, where `{old[1]}` was saved before.")
+                raise WrongAnswer(
+                    f"{when} only `{found[1]}` may be left, although `{old[1]}` was saved before."
+                )
             if stop == len(moments) - 1 and found[0] != step:
                 raise WrongAnswer(
-                    f"{when} the disk may still know only `{found[1]}`, not `step-{step}`: its name may be "
-                    "in memory only."
+                    f"{when} the disk may still have only `{found[1]}` and not `step-{step}`, whose name "
+                    "may be in memory only. Synchronise the names after the rename."
                 )
 
 
