@@ -453,7 +453,7 @@ EXERCISES: tuple[Exercise, ...] = (
     _answered(
         "train",
         3,
-        ("20 tokens a parameter", "fine-tuning", "long", "mixture", "idle experts"),
+        ("20 tokens per parameter", "fine-tuning", "long", "mixture", "idle experts"),
         train_questions,
         (
             "Compute two numbers of GPUs. One holds the state of all parameters in 80 % of its memory, and "

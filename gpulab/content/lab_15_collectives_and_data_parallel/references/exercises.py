@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer, grouped
 
 # ---------------------------------------------------------------- schedules of messages
@@ -140,14 +141,55 @@ def exchange(inputs: Mapping[str, Any], sizes: Sizes) -> dict[str, np.ndarray]:
 # ---------------------------------------------------------------- data parallel
 
 
+@usual_slips(
+    (
+        lambda counts: [n / sum(counts) for n in counts],
+        "These are shares of all labels. The average divides by the number of ranks once more.",
+    ),
+    (
+        lambda counts: [sum(counts) / (len(counts) * max(n, 1)) for n in counts],
+        "These are the reciprocals. A rank with few labels must count less, and not more.",
+    ),
+    (
+        lambda counts: [sum(n > 0 for n in counts) * n / sum(counts) for n in counts],
+        "The average divides by the number of all ranks, those without labels among them.",
+    ),
+)
 def factors(counts: Sequence[int]) -> list[float]:
     return [len(counts) * n / sum(counts) for n in counts]
 
 
+def _order(length: int, seed: int) -> list[int]:
+    return [int(n) for n in np.random.default_rng(seed).permutation(length)]
+
+
+def _dealt(order: Sequence[int], ranks: int, rank: int) -> list[int]:
+    """Every `ranks`-th sample from place `rank` on, round the order until all ranks have equally many."""
+    return [order[i % len(order)] for i in range(rank, -(-len(order) // ranks) * ranks, ranks)]
+
+
+@usual_slips(
+    (
+        lambda length, ranks, rank, seed, epoch: _dealt(_order(length, seed), ranks, rank),
+        "This is the order without the epoch. Its seed is seed + epoch.",
+    ),
+    (
+        lambda length, ranks, rank, seed, epoch: _dealt(_order(length, seed + epoch + rank), ranks, rank),
+        "This seed depends on the rank, so ranks shuffle differently and some samples are used twice.",
+    ),
+    (
+        lambda length, ranks, rank, seed, epoch: _order(length, seed + epoch)[: length // ranks * ranks][
+            rank::ranks
+        ],
+        "This leaves the last samples out. Extend the order with its own beginning instead.",
+    ),
+    (
+        lambda length, ranks, rank, seed, epoch: _order(length, seed + epoch)[rank::ranks],
+        "Other ranks have more samples. Extend the order with its own beginning before it is divided.",
+    ),
+)
 def indices(length: int, ranks: int, rank: int, seed: int, epoch: int) -> list[int]:
-    order = np.random.default_rng(seed + epoch).permutation(length).tolist()
-    total = -(-length // ranks) * ranks
-    return [int(order[i % length]) for i in range(rank, total, ranks)]
+    return _dealt(_order(length, seed + epoch), ranks, rank)
 
 
 def ready_times(sizes: Mapping[str, int], log: Sequence[Sequence[Any]]) -> dict[str, float]:

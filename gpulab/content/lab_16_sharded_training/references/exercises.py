@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer, grouped
 from gpulab.content.lab_16_sharded_training.exercises import LIMIT, SCHEDULERS, TRIPLE
 from gpulab.subjects.distributed.offload import CannotRun, carry_out
@@ -18,6 +19,32 @@ Arrays = Mapping[str, np.ndarray]
 STATES = 12  # bytes a parameter that Adam keeps in float32
 
 
+@usual_slips(
+    (
+        lambda parameters, ranks, stage: (4 + 8) * parameters // (ranks if stage else 1),
+        "The optimizer states are 12 bytes: besides the two moments, they include the master weight.",
+    ),
+    (
+        lambda parameters, ranks, stage: (
+            8 * (parameters // (ranks if stage else 1))
+            + 2 * (parameters // (ranks if stage > 1 else 1))
+            + 2 * (parameters // (ranks if stage > 2 else 1))
+        ),
+        "The optimizer states are 12 bytes: besides the two moments, they include the master weight.",
+    ),
+    (
+        lambda parameters, ranks, stage: 16 * parameters // (ranks if stage else 1),
+        "This divides all 16 bytes. Stages 1 and 2 leave some of them whole.",
+    ),
+    (
+        lambda parameters, ranks, stage: 4 * parameters // ranks + 12 * parameters,
+        "This divides the weights and the gradients. Stage 1 divides the optimizer states instead.",
+    ),
+    (
+        lambda parameters, ranks, stage: 14 * (parameters // ranks) + 2 * parameters,
+        "These are the bytes of stage 2.",
+    ),
+)
 def memory(parameters: int, ranks: int, stage: int) -> int:
     """Bytes that a rank keeps."""
     share = parameters // ranks

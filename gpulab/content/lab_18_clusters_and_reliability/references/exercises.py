@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil, exp, inf, isfinite
 from typing import Any
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import WrongAnswer
-from gpulab.content.lab_18_clusters_and_reliability.exercises import serve_needs, train_needs
+from gpulab.content.lab_18_clusters_and_reliability.exercises import TENSOR_SIZES, serve_needs, train_needs
 
 
 def max_flow(links: Sequence[tuple[str, str, int]], source: str, sink: str) -> int:
@@ -125,6 +127,47 @@ def spread(choice: Sequence[int], flows: Sequence[tuple[int, int]], spines: int)
 # ---------------------------------------------------------------- how many GPUs
 
 
+def _served(
+    model: dict[str, Any],
+    memory: float,
+    users: int,
+    context: int,
+    *,
+    both: int = 2,
+    whole: bool = True,
+    cut: bool = False,
+    any_number: bool = False,
+) -> list[Any]:
+    """What `serve` asks for. The options are usual slips: keys alone, no whole heads, a head that is cut."""
+    weights = model["parameters"] * model["weight_bits"] / 8
+    heads, kv_heads = model["heads"], model["kv_heads"]
+    one_head = both * model["layers"] * model["head_dim"] * context * users * model["cache_bytes"]
+    for g in TENSOR_SIZES:
+        shares = heads % g == 0 and (not whole or kv_heads % g == 0 or g % kv_heads == 0)
+        held = kv_heads / g if cut else max(1, kv_heads // g)
+        if (shares or any_number) and weights / g + one_head * held <= 0.9 * memory:
+            return [weights, kv_heads * one_head, g]
+    return [weights, kv_heads * one_head, None]
+
+
+@usual_slips(
+    (
+        partial(_served, both=1),
+        "The cache is half as large as it must be: there are keys and values.",
+    ),
+    (
+        partial(_served, cut=True),
+        "This divides a head among GPUs. With more GPUs than KV heads, each holds a whole head.",
+    ),
+    (
+        partial(_served, whole=False),
+        "This number of GPUs neither divides the KV heads nor is a multiple of them.",
+    ),
+    (
+        partial(_served, any_number=True),
+        "This number of GPUs does not divide the heads.",
+    ),
+)
 def serve(model: dict[str, Any], memory: float, users: int, context: int) -> list[Any]:
     cache = (
         2 * model["layers"] * model["kv_heads"] * model["head_dim"] * context * model["cache_bytes"] * users
@@ -134,10 +177,39 @@ def serve(model: dict[str, Any], memory: float, users: int, context: int) -> lis
     return [model["parameters"] * model["weight_bits"] / 8, cache, next(fits, None)]
 
 
-def train(model: dict[str, Any], gpu: dict[str, Any], days: float, lost: float) -> list[Any]:
+def _trained(
+    model: dict[str, Any], gpu: dict[str, Any], days: float, lost: float, node: int = 0
+) -> list[Any]:
     by_memory, by_time = train_needs(model, gpu, days, lost)
-    gpus = gpu["per_node"] * ceil(max(by_memory, by_time) / gpu["per_node"])
+    node = node or gpu["per_node"]
+    gpus = node * ceil(max(by_memory, by_time) / node)
     return [gpus, "memory" if by_memory > by_time else "time", by_time * days / gpus]
+
+
+@usual_slips(
+    (
+        partial(_trained, node=1),
+        "These GPUs do not fill whole nodes. Round up to a multiple of `per_node`.",
+    ),
+    (
+        lambda model, gpu, days, lost: _trained(model, gpu | {"utilisation": 1.0}, days, 0.0),
+        "This plans with the peak. Only the share `utilisation` of it becomes work, and `lost` is lost.",
+    ),
+    (
+        lambda model, gpu, days, lost: _trained(model, gpu, days, 0.0),
+        "This leaves out the share `lost` of the time.",
+    ),
+    (
+        lambda model, gpu, days, lost: _trained(model | {"active": model["parameters"]}, gpu, days, lost),
+        "This counts the work of all parameters. Only the active ones compute for a token.",
+    ),
+    (
+        lambda model, gpu, days, lost: _trained(model | {"parameters": model["active"]}, gpu, days, lost),
+        "This holds only the active parameters. The state of all of them must fit.",
+    ),
+)
+def train(model: dict[str, Any], gpu: dict[str, Any], days: float, lost: float) -> list[Any]:
+    return _trained(model, gpu, days, lost)
 
 
 # ---------------------------------------------------------------- reliability
@@ -161,19 +233,49 @@ def interval(answer: float, cost: float, restart: float, mtbf: float) -> dict[st
     return {"excess": round(min(1e9, 100 * excess), 2)}
 
 
-def replay(work: int, interval: int, cost: int, restart: int, failures: Sequence[int]) -> list[int]:
+def _replayed(
+    work: int,
+    interval: int,
+    cost: int,
+    restart: int,
+    failures: Sequence[int],
+    *,
+    last: bool = False,
+    saving: bool = False,
+    half: bool = False,
+    calm: bool = False,
+) -> list[int]:
+    """What `replay` asks for. The options are usual slips: a save at the end, saving that counts as work,
+    a save that counts before it is finished, restarts that no failure meets."""
     clock = saved = redone = 0
     waiting = deque(failures)
     while saved < work:
         stretch = min(interval, work - saved)
-        end = clock + stretch + (cost if saved + stretch < work else 0)
+        end = clock + stretch + (cost if last or saved + stretch < work else 0)
+        while calm and waiting and waiting[0] < clock:
+            waiting.popleft()
         if waiting and waiting[0] < end:
-            redone += min(stretch, max(0, waiting[0] - clock))
-            while waiting and waiting[0] < end:
-                clock = end = waiting.popleft() + restart
+            worked = max(0, waiting[0] - clock)
+            if half and worked >= stretch:
+                saved += stretch
+            else:
+                redone += worked if saving else min(stretch, worked)
+            clock = waiting.popleft() + restart
+            while not calm and waiting and waiting[0] < clock:
+                clock = waiting.popleft() + restart
         else:
             clock, saved = end, saved + stretch
     return [clock, redone]
+
+
+@usual_slips(
+    (partial(_replayed, last=True), "This saves at the end as well, when all work is done."),
+    (partial(_replayed, saving=True), "The lost seconds contain time for saving. Only work counts as lost."),
+    (partial(_replayed, half=True), "This keeps work whose save a failure interrupted. It must be lost."),
+    (partial(_replayed, calm=True), "A failure during a restart makes the restart begin again."),
+)
+def replay(work: int, interval: int, cost: int, restart: int, failures: Sequence[int]) -> list[int]:
+    return _replayed(work, interval, cost, restart, failures)
 
 
 _STEP = re.compile(r"step-(\d+)")
@@ -307,18 +409,38 @@ def _kept(step: int, there: Sequence[str], keep: int) -> list[str]:
     return [f"step-{n}" for n in [step, *old][:keep]]
 
 
-def reshard(elements: int, old: int, new: int) -> list[list[list[int]]]:
-    held, wanted = -(-elements // old), -(-elements // new)
-    found = []
+def _resharded(
+    held: Callable[[int], int], wanted: Callable[[int], int], old: int, new: int, inside: bool = True
+) -> list[list[list[int]]]:
+    """What new ranks read if old rank r begins at held(r) and new rank r at wanted(r)."""
+    plan = []
     for rank in range(new):
-        start, stop = min(elements, rank * wanted), min(elements, (rank + 1) * wanted)
         pieces = []
         for shard in range(old):
-            a, b = max(start, shard * held), min(stop, (shard + 1) * held, elements)
+            a, b = max(wanted(rank), held(shard)), min(wanted(rank + 1), held(shard + 1))
             if a < b:
-                pieces.append([shard, a - shard * held, b - shard * held])
-        found.append(pieces)
-    return found
+                first = held(shard) if inside else 0
+                pieces.append([shard, a - first, b - first])
+        plan.append(pieces)
+    return plan
+
+
+def _begin(elements: int, ranks: int) -> Callable[[int], int]:
+    return lambda rank: min(elements, rank * -(-elements // ranks))
+
+
+@usual_slips(
+    (
+        lambda n, old, new: _resharded(_begin(n, old), _begin(n, new), old, new, inside=False),
+        "These places count in the whole vector. They must count inside the old shard.",
+    ),
+    (
+        lambda n, old, new: _resharded(lambda r: r * n // old, lambda r: r * n // new, old, new),
+        "These shards differ by at most one element. Here each has ⌈n/p⌉, and only the last ones have fewer.",
+    ),
+)
+def reshard(elements: int, old: int, new: int) -> list[list[list[int]]]:
+    return _resharded(_begin(elements, old), _begin(elements, new), old, new)
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
