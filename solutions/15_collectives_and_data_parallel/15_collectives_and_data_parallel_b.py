@@ -307,7 +307,8 @@ plans = {
 picture = plot.timeline(
     [*passes, *(span for name, plan in plans.items() for span in play(plan, name))],
     "ms",
-    caption="Amber bars are all-reduces. Whatever is to the right of the line, the end of backward, is waiting.",
+    caption="Amber bars are all-reduces. Whatever is to the right of the line, the end of backward, is "
+    "waiting.",
 )
 picture.axes.axvline(log[-1][0], color="#767676", linestyle="--", linewidth=1)
 picture
@@ -661,7 +662,8 @@ plot.lines(
     {f"staleness {late}": delayed(late) for late in (0, 3, 7, 15)},
     "updates",
     "weight (the minimum is at 0)",
-    "At the same rate, 0.15, the weight overshoots further the staler the gradients, and in the end diverges.",
+    "At the same rate, 0.15, the weight overshoots further the staler the gradients, and in the end "
+    "diverges.",
 )
 
 # %% [markdown]
@@ -762,7 +764,8 @@ plot.lines(
     },
     "step",
     "loss on all samples",
-    "With error feedback, top 1 % and 1-bit learn almost as fast as all numbers. Without it, top 1 % does not.",
+    "With error feedback, top 1 % and 1-bit learn almost as fast as all numbers. Without it, top 1 % does "
+    "not.",
 )
 
 # %% [markdown]

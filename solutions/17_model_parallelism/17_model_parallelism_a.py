@@ -234,7 +234,8 @@ gpulab.plot.panels(
         "all-reduces, ms": {name: 1e3 * reduces for name, (_, reduces) in times.items()},
         "products' share of both, %": {name: 100 * times[name][0] / sum(times[name]) for name in times},
     },
-    "Products shrink with the ranks, but all-reduces do not: with 16 ranks they take most of the time (modelled).",
+    "Products shrink with the ranks, but all-reduces do not: with 16 ranks they take most of the time "
+    "(modelled).",
 )
 
 # %% [markdown]

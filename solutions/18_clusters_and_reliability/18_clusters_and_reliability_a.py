@@ -224,7 +224,8 @@ tree = topologies.fat_tree(4, RATE)
 gpulab.plot.network(
     tree.hosts,
     tree.links,
-    f"A fat tree of {len(tree.switches)} switches with 4 ports has as many links between two levels as hosts.",
+    f"A fat tree of {len(tree.switches)} switches with 4 ports has as many links between two levels as "
+    "hosts.",
 )
 
 # %% [markdown]
@@ -393,7 +394,8 @@ gpulab.plot.lines(
     },
     "array, MB",
     "ms, modelled",
-    "The levels beat a single ring at every size. For the smallest arrays a tree, with few messages, is faster.",
+    "The levels beat a single ring at every size. For the smallest arrays a tree, with few messages, is "
+    "faster.",
     log_x=True,
     log_y=True,
 )
@@ -533,7 +535,8 @@ gpulab.plot.lines(
     curves,
     "spines",
     "flows on the busiest link",
-    "With 8 spines the bisection is full, but chance puts about four flows on one link. A plan puts one on each.",
+    "With 8 spines the bisection is full, but chance puts about four flows on one link. A plan puts one on "
+    "each.",
 )
 
 # %% [markdown]

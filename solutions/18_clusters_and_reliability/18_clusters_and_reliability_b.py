@@ -303,7 +303,7 @@ gpulab.check("cluster.save", save)
 # of Adam, the step (here Adam's corrections and `batch_of` follow from it), and the state of every random
 # number generator, such as the one that draws dropout. In FP16 the loss scale belongs to it, too.
 #
-# ![A trainer that survives: checkpoints at steps 0, 100 and 200. It dies at step 260, goes on from 200, and the 60 steps between are computed again.](drawings/resume.svg)
+# ![A trainer that survives: checkpoints at steps 0, 100 and 200. It dies at step 260 and continues from 200, so 60 steps are computed again.](drawings/resume.svg)
 #
 # The state below is **sharded**: each rank holds one part of weights and moments, as in lab 16, and saves
 # only that part. Saving is **asynchronous**: the ranks copy their parts and continue, while a thread carries
@@ -384,7 +384,7 @@ def load(folder, rank, world):
 
 # %%
 def train(folder, steps, every, wait_for_disk=False, die_after=None, loader=load):
-    """Train to `steps` and save every `every` steps. Rank die_after[0] is killed after die_after[1] seconds."""
+    """Train to `steps`, saving every `every` steps. die_after = (rank, seconds) kills a rank then."""
     folder, rank, world = Path(folder), dist.get_rank(), dist.get_world_size()
     if die_after and die_after[0] == rank:
         threading.Timer(die_after[1], os.kill, (os.getpid(), signal.SIGKILL)).start()
@@ -551,7 +551,8 @@ for name, wait in (("waiting for the disk", True), ("in the background", False))
 gpulab.plot.bars(
     {name: round(value, 1) for name, value in waits.items()},
     "ms that training stands still per save",
-    caption="In the background, training waits only for the copy, for names, and for a save that is not done.",
+    caption="In the background, training waits only for the copy, for names, and for a save that is not "
+    "done.",
 )
 
 # %% [markdown]

@@ -348,7 +348,7 @@ DRAWINGS = (
     Drawing(
         CLUSTERS,
         "resume",
-        "A trainer that survives: checkpoints at steps 0, 100 and 200. It dies at step 260, goes on from 200, and the 60 steps between are computed again.",
+        "A trainer that survives: checkpoints at steps 0, 100 and 200. It dies at step 260 and continues from 200, so 60 steps are computed again.",
         timeline(
             [
                 (
