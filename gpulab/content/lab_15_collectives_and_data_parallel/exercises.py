@@ -664,7 +664,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "parallel.exposed",
-        "Least waiting after a backward of 100 ms whose last gradient is a tenth of 40 ms of sending",
+        "Least waiting after backward, if its last gradient is a tenth of all bytes, which take 40 ms to send",
         "ms",
         4,
         "Everything else can be sent during backward. The embedding's gradient is complete only when "
