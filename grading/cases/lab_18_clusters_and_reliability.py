@@ -26,7 +26,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "cluster.serve": _kinds(
         "plain", "quantised", "many users", "few key heads", "odd heads", "odd key heads"
     ),
-    "cluster.train": _kinds("20 tokens a parameter", "fine-tuning", "long", "mixture", "idle experts"),
+    "cluster.train": _kinds("20 tokens per parameter", "fine-tuning", "long", "mixture", "idle experts"),
     "cluster.interval": (Case("24 h", {"kind": "24 h"}), *_kinds("rare", "often")),
     "cluster.replay": _kinds("none", "one", "while saving", "while restarting", "to the second", "many"),
     "cluster.save": (

@@ -13,18 +13,20 @@
 # %% [markdown]
 # # 15 B · Data parallel training
 #
-# **About three hours.** You need part A (ranks, all-reduce) and lab 08 (where the time of a training step goes).
+# **About three hours.** You need part A (ranks, all-reduce) and lab 08 (where the time of a training step
+# goes).
 #
-# In **data parallel** training every rank has a whole copy of the model, a **replica**, and its own part of the
-# batch. Each computes gradients on its part; an all-reduce averages them; all take the same step. Weights,
-# gradients and optimizer states are there p times. Activations are not: each rank has those of its own samples.
+# Data parallelism is how most models are first trained on more than one GPU. Every rank has a whole copy of
+# the model, a **replica**, and its own part of the batch. Each rank computes gradients on its part, an
+# all-reduce averages them, and then all ranks take the same step. Weights, gradients and optimizer states
+# therefore exist p times on p ranks. Activations do not, because each rank has only those of its own samples.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
-# 1. say when p ranks compute the same gradient as one process, and when to the last bit;
-# 2. give every rank its samples, each once, in a new order each epoch;
+# 1. say when p ranks compute the same gradient as one process, and when they agree to the last bit;
+# 2. give every rank its own samples, each of them once, in a new order in each epoch;
 # 3. put gradients into buckets so that sending them hides behind the backward pass;
-# 4. say what tied, frozen and unused parameters and accumulation ask of the exchange;
+# 4. say what tied, frozen and unused parameters and accumulation require of the exchange;
 # 5. choose a learning rate for a larger batch, and judge stale and compressed gradients.
 
 # %%
@@ -43,18 +45,20 @@ gpulab.start("15")
 # %% [markdown]
 # ## B1 · One gradient, many ranks
 #
-# A step of every rank: forward and backward on its own samples; all-reduce of the gradient; the optimizer's step.
-# In its favour: the model's code stays as it is, and one array is exchanged per step. Against it: model and
-# optimizer must fit on one GPU (lab 16 shares them out), and the batch grows with the ranks.
+# In each step, a rank runs forward and backward on its own samples, all-reduces the gradient, and runs the
+# optimizer. This has two advantages: the model's code stays as it is, and only one array is exchanged per
+# step. It has two drawbacks as well. The model and the optimizer states must fit on one GPU (lab 16 divides
+# them), and the batch grows with the number of ranks.
 #
 # ![Data parallel training: every rank has the whole model and a part of the batch. Gradients are averaged over all ranks, so every rank makes the same step.](drawings/data_parallel.svg)
 #
-# The loss of a batch is a mean over its samples, so its gradient is a mean as well. With b samples on each rank, the
-# mean of the ranks' gradients is that of a global batch B = p · b.
+# The loss of a batch is a mean over its samples, so its gradient is a mean as well. If each of p ranks has b
+# samples, the mean of the ranks' gradients is the gradient of a global batch of B = p · b samples.
 #
-# The next cell computes the gradient of 64 samples, once in this process and once on four ranks with 16 each.
+# The next cell computes the gradient of 64 samples twice: once in this process, and once on four ranks with
+# 16 samples each.
 #
-# **Predict.** How many percent of the gradient's numbers are the same to the last bit?
+# **Predict.** What percentage of the gradient's numbers agrees to the last bit?
 
 # %%
 gpulab.predict("parallel.bitwise", ...)
@@ -92,9 +96,10 @@ print(f"largest difference to one process: {(together[0] - alone).abs().max():.1
 gpulab.predict("parallel.bitwise", measured=100 * float((together[0] == alone).float().mean()))
 
 # %% [markdown]
-# **Why.** Floating-point sums depend on their order, and four partial sums are another order than one. The
-# difference is rounding. Where all sums are exact, as with small whole numbers and a power of two of samples, there
-# is none:
+# **Why.** Floating-point sums depend on the order of their terms. Four partial sums that are added afterwards
+# are a different order from one long sum, so the two are rounded differently. If all sums are exact, nothing
+# is rounded and the results agree. The next cell shows this with small whole numbers and a number of samples
+# that is a power of two:
 
 
 # %%
@@ -120,36 +125,43 @@ same = torch.equal(distributed.run(whole_averaged, 4)[0], whole_gradient(*whole_
 print("whole numbers: four ranks and one process agree to the last bit:", same)
 
 # %% [markdown]
-# *Among ranks* every bit must agree always, or the replicas drift apart. It does: each number of the sum is added up
-# in one place and copied from there (in part A `to_everybody` does not, and its ranks differ).
+# *Among ranks*, however, all bits must agree in every step, because otherwise the replicas would drift apart.
+# They do agree, because the all-reduce adds up each element in one place and copies the result from there to
+# all ranks. (In part A, `to_everybody` does not do this, so its ranks differ.)
 #
-# Four ranks are **not** one process with a larger batch where a layer looks at the batch (batch norm computes
-# statistics per rank; `SyncBatchNorm` over all), or where random numbers are drawn (dropout). The detective meets
-# a third case.
+# Four ranks are **not** the same as one process with a larger batch if a layer looks at the batch. Batch norm
+# computes its statistics on each rank alone, whereas `SyncBatchNorm` computes them over all ranks. Random
+# numbers, as in dropout, make a difference, too. The detective meets a third case.
 #
 # ## B2 · Who gets which sample
 #
-# ![Who gets which sample: the order is shuffled by the epoch's seed, and rank r takes every third place from r on. What is missing at the end is filled from the start.](drawings/sampler.svg)
+# ![Who gets which sample: the order is shuffled by the epoch's seed, and rank r takes every third place, starting at place r. Places that are missing at the end are filled from the start.](drawings/sampler.svg)
 #
-# In each epoch every sample should be used once, by one rank, in a new random order. No rank must run out
-# before the others: its partners would wait in the all-reduce forever. PyTorch's `DistributedSampler` does it:
+# In each epoch every sample should be used once, by one rank, in a new random order. And no rank may run out
+# of samples before the others, because they would wait for it in the all-reduce forever. PyTorch's
+# `DistributedSampler` works like this:
 #
-# - all ranks shuffle alike, with a seed that depends on the epoch: `seed + epoch`;
-# - the order is made longer with its own beginning, again and again if need be, until its length is a multiple
-#   of the number of ranks;
-# - rank r takes the elements r, r + p, r + 2p …
+# - All ranks shuffle in the same way, with the seed `seed + epoch`.
+# - The order is extended with its own beginning, repeatedly if necessary, until its length is a multiple of
+#   the number of ranks.
+# - Rank r takes the elements r, r + p, r + 2p …
 #
-# The sampler knows the epoch only if it is told, by `sampler.set_epoch(epoch)`. Without it every epoch has the
-# order of the first.
+# The sampler does not notice that a new epoch begins. You must call `sampler.set_epoch(epoch)`, or else every
+# epoch has the order of the first.
 #
-# **Predict.** 1,001 samples, 8 ranks. How many samples are used twice in an epoch?
+# **Predict.** There are 1,001 samples and 8 ranks. How many samples are used twice in an epoch?
 
 # %%
 gpulab.predict("parallel.padded", ...)
 
 # %% [markdown]
-# **Do.** Write `indices(length, ranks, rank, seed, epoch)`: the list of samples of one rank in one epoch, in
-# their order. The shuffled order is `np.random.default_rng(seed + epoch).permutation(length)`. About 4 lines.
+# **Do.** Write `indices(length, ranks, rank, seed, epoch)`, the samples of one rank in one epoch. About 4
+# lines.
+#
+# - Input: whole numbers. There is at least one sample, and there may be fewer samples than ranks.
+# - The shuffled order is `np.random.default_rng(seed + epoch).permutation(length)`.
+# - Output: a list of indices below `length`, in the order in which the rank uses them. It is equally long on
+#   all ranks.
 
 
 # %% nbgrader={"grade": false, "grade_id": "indices", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -165,8 +177,8 @@ def indices(length, ranks, rank, seed, epoch):
 gpulab.check("parallel.indices", indices)
 
 # %% [markdown]
-# **See.** How often each pair of samples meets in a batch, over 20 epochs, with and without `set_epoch`. 24
-# samples, 3 ranks with a batch of 4 each.
+# **See.** The next cell counts how often each pair of samples meets in the same global batch in 20 epochs,
+# with and without `set_epoch`. There are 24 samples, and 3 ranks with a batch of 4 each.
 
 # %%
 gpulab.need(indices)
@@ -186,46 +198,57 @@ def meetings(tell_epoch):
 axes = plot.axes(7.2, 2.8, 1, 2, sharey=True)
 for ax, tell, colour in zip(axes, (True, False), ("#0064a4", "#d55e00"), strict=True):
     ax.hist(meetings(tell), bins=np.arange(-0.5, 21.5), color=colour)
-    ax.set_title("with set_epoch" if tell else "without")
+    ax.set_title("with set_epoch" if tell else "without set_epoch")
     ax.set(xlabel="meetings of a pair in 20 epochs", xticks=(0, 5, 10, 15, 20))
 axes[0].set_ylabel("pairs of samples")
-plot.picture(axes[0], "With set_epoch most pairs meet about ten times; without, always or never.")
+plot.picture(axes[0], "With set_epoch most pairs meet about ten times. Without it, always or never.")
 
 # %% [markdown]
-# Without `set_epoch` two samples meet always or never: the batches are the same 20 times.
+# Without `set_epoch`, two samples meet either in every epoch or never, because the batches are the same 20
+# times.
 #
-# Three more duties that one process did not have. The **loss** that you log is one rank's; average it over ranks
-# (all of them call the all-reduce, part A's detective). **Checkpoints** are written by rank 0 alone, since all have
-# the same weights; others wait at a barrier if they read them next. For **evaluation** padded samples count
-# twice: divide sums by sums.
+# Three more duties come with several ranks. The **loss** that you log is the loss of one rank, so average it
+# over the ranks. All of them must call that all-reduce. **Checkpoints** are written by rank 0 alone, because
+# all ranks have the same weights. If the others read a checkpoint next, they must wait at a barrier first. In
+# **evaluation**, padded samples would count twice, so leave them out, and divide summed losses by summed
+# counts.
 #
 # ## B3 · When to send
 #
-# Backward produces gradients from the last layer to the first, long before it ends. Sending can start at once:
-# messages travel while the next gradients are computed. What is left to wait for *after* backward is all that
-# data parallelism costs.
+# Backward computes gradients from the last layer to the first, so the first gradients are complete long
+# before it ends. They can be sent at once, and their messages travel while the next gradients are computed.
+# So data parallelism costs only the waiting that is left *after* backward.
 #
-# An all-reduce costs a latency whatever its size, so gradients are sent together, in **buckets**. A large bucket
-# starts late, because it waits for its last gradient; many small ones pay the latency often. PyTorch's DDP fills
-# buckets of 25 MiB (the first of 1 MiB) in the reverse order of registration (Li et al., 2020).
+# Every all-reduce costs a latency, whatever its size. So gradients are sent together, in **buckets**. A large
+# bucket starts late, because it waits for its last gradient. Many small buckets pay the latency many times.
+# PyTorch's DDP uses buckets of 25 MiB (1 MiB for the first) and fills them in the reverse order of
+# registration (Li et al., 2020).
 #
-# **Predict.** Backward takes 100 ms. The embedding's gradient comes last and is a tenth of all bytes. An all-reduce
-# of everything takes 40 ms, the latency is negligible. How many ms must one wait after backward, at least?
+# ![Buckets: the backward pass makes gradients from the last layer to the first. As soon as a bucket is full its all-reduce starts, while the backward pass goes on.](drawings/buckets.svg)
+#
+# **Predict.** Backward takes 100 ms. The embedding's gradient comes last and is a tenth of all bytes. One
+# all-reduce of all bytes would take 40 ms, and the latency is negligible. How many ms must a rank wait after
+# backward, at least?
 
 # %%
 gpulab.predict("parallel.exposed", ...)
 
 # %% [markdown]
-# **Do.** Write `buckets(sizes, log, latency, rate)`.
+# **Do.** Write `buckets(sizes, log, latency, rate)`, which plans the buckets. About 12 lines.
 #
-# - `sizes`: bytes of each parameter that needs a gradient, by name. Frozen ones are not in it.
-# - `log`: what happens in backward, a list of `[ms, name]`: at that time something was added to that gradient. A
-#   **tied** parameter is used twice and stands there twice; its gradient is complete with the second. An **unused** one is not there: its gradient is zero,
-#   known from the start, and must be sent all the same, because other ranks may have used it.
-# - An all-reduce takes `latency` + bytes / `rate` ms. They run one after the other, in your order.
-#
-# Return the list of buckets, each a list of names, in the order in which they are sent. **Budget:** the waiting
-# after backward at most 1.6 times the least possible. About 12 lines.
+# - `sizes`: a dictionary with the bytes of each parameter that needs a gradient. Frozen parameters are not in
+#   it.
+# - `log`: a list of `[ms, name]` in the order of time. At that time of backward, something was added to the
+#   gradient of that name.
+# - A **tied** parameter is used twice, so it is in `log` twice. Its gradient is complete only with the second
+#   entry.
+# - An **unused** parameter is not in `log`. Its gradient is zero and known from the start. It must be sent
+#   all the same, because other ranks may have used the parameter.
+# - An all-reduce takes `latency` + bytes / `rate` ms. Only one runs at a time, in your order, and it starts
+#   when all gradients of its bucket are complete.
+# - Output: the list of buckets in the order in which they are sent. Each is a list of names. Every name is in
+#   exactly one bucket, and no bucket is empty.
+# - **Budget:** the waiting after backward is at most 1.6 times the least possible.
 
 
 # %% nbgrader={"grade": false, "grade_id": "buckets", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -250,8 +273,8 @@ def buckets(sizes, log, latency, rate):
 gpulab.check("parallel.buckets", buckets)
 
 # %% [markdown]
-# **See.** Three plans for the backward pass of six layers (modelled). The last matrix, the embedding, is also the
-# output layer here: tied.
+# **See.** Here are three plans for the backward pass of six layers (modelled). The embedding is tied: its
+# matrix is also the output layer.
 
 # %%
 gpulab.need(buckets)
@@ -259,7 +282,7 @@ MB = 1e6
 log = [[6, "embedding"], *([6 + 5 * k, f"layer {6 - k}"] for k in range(1, 7)), [42, "embedding"]]
 ready = {name: ms for ms, name in log}
 sizes = {name: (12 if name == "embedding" else 8) * MB for name in ready}
-LATENCY, RATE = 4.0, 3.2 * MB  # ms a message, bytes per ms
+LATENCY, RATE = 4.0, 3.2 * MB  # ms per message, bytes per ms
 
 
 def play(plan, label):
@@ -284,7 +307,8 @@ plans = {
 picture = plot.timeline(
     [*passes, *(span for name, plan in plans.items() for span in play(plan, name))],
     "ms",
-    caption="Each amber bar is an all-reduce; what lies right of the line, the end of backward, is waiting.",
+    caption="Amber bars are all-reduces. Whatever is to the right of the line, the end of backward, is "
+    "waiting.",
 )
 picture.axes.axvline(log[-1][0], color="#767676", linestyle="--", linewidth=1)
 picture
@@ -292,16 +316,18 @@ picture
 # %% [markdown]
 # ## B4 · DDP from scratch
 #
-# PyTorch's wrapper for data parallel training is **DDP**, `torch.nn.parallel.DistributedDataParallel`. At the start
-# it broadcasts rank 0's weights; after that the replicas stay equal, because all take the same steps. What it
-# must cope with:
+# PyTorch's wrapper for data parallel training is called **DDP**, `torch.nn.parallel.DistributedDataParallel`.
+# At the start it broadcasts rank 0's weights. After that the replicas stay equal, because all ranks take the
+# same steps. DDP must handle four things:
 #
-# - a **frozen** parameter has no gradient and is in no bucket;
-# - a **tied** one is one tensor that the model uses twice, and has one gradient, the sum of both;
-# - one that was **unused** on this rank has `.grad` None here, and perhaps not elsewhere;
-# - all ranks must make the same calls with the same sizes, whatever they used.
+# - A **frozen** parameter has no gradient, so it is in no bucket.
+# - A **tied** parameter is one tensor that the model uses twice. It has one gradient, which is the sum of
+#   both uses.
+# - An **unused** parameter has `.grad` None on this rank, but perhaps not on others.
+# - All ranks must make the same calls with the same sizes, whatever they used.
 #
-# Here is a model with a tied matrix (`weights[0]`) and two branches, of which a rank uses one:
+# Here is a model with a tied matrix (`weights[0]`) and two branches (`weights[1]` and `weights[2]`), of which
+# each rank uses only one:
 
 
 # %%
@@ -314,15 +340,21 @@ def loss(weights, x):
 
 
 # %% [markdown]
-# **Do.** Write `exchange(weights, x, capacity)`. `x` is this rank's part of the batch; all of `weights` need
-# gradients. Run the backward pass of `loss(weights, x)`, and leave in each weight's `.grad` the mean over all ranks;
-# unused counts as zeros. Fill
-# buckets in the reverse order of `weights`, with at most `capacity` bytes of gradients each (a larger one is alone
-# in its bucket). Start a new bucket only when the next gradient would not fit. Call `dist.all_reduce` once for
-# each bucket. **Budget:** as many all-reduces as buckets, every gradient sent once. About 15 lines. (After backward
-# any order of buckets costs the same, and the check cannot tell; B5 needs the reverse one.)
+# **Do.** Write `exchange(weights, x, capacity)`. About 15 lines.
 #
-# ![Experts on ranks: each token is sent to the rank of its expert. A buffer has room for a fixed number of tokens, and what does not fit is left out.](drawings/capacity.svg)
+# - Input: `weights`, a list of FP32 tensors that all need gradients; `x`, this rank's part of the batch,
+#   FP32; and `capacity`, in bytes.
+# - Run the backward pass of `loss(weights, x)`. Leave the mean over all ranks in each weight's `.grad`, where
+#   a gradient that a rank does not have counts as zeros. Nothing is returned.
+# - Go through `weights` in reverse order and fill buckets with at most `capacity` bytes of gradients each.
+#   Start a new bucket only if the next gradient would not fit. A gradient that is larger than `capacity` is
+#   alone in its bucket.
+# - **Budget:** one `dist.all_reduce` for each bucket, and every gradient is sent once.
+#
+# ![Filling buckets: four gradients of 4, 3, 2 and 5 kB in reverse order, with a capacity of 8 kB. The first two share a bucket. The third would make it 9 kB, so it starts a new one.](drawings/filled.svg)
+#
+# After backward, buckets cost the same in any order, so the check cannot tell which order you chose. B5 needs
+# the reverse one.
 
 
 # %% nbgrader={"grade": false, "grade_id": "exchange", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -350,12 +382,12 @@ gpulab.check("parallel.exchange", exchange)
 # %% [markdown]
 # ## B5 · Hooks and overlap
 #
-# What is missing is the overlap. Autograd calls a **hook** of a parameter when its gradient is complete (once, for a
-# tied one after its last addend):
-# `parameter.register_post_accumulate_grad_hook(fn)`. The class below sends a bucket as soon as its last hook was
-# called, with `async_op=True`: the call comes back at once, and `.wait()` waits for its end.
+# What is still missing is the overlap. Autograd can call a function as soon as a parameter's gradient is
+# complete, which is called a **hook**: `parameter.register_post_accumulate_grad_hook(fn)`. For a tied
+# parameter the hook is called once, after the last addend.
 #
-# ![Buckets: the backward pass makes gradients from the last layer to the first. As soon as a bucket is full its all-reduce starts, while the backward pass goes on.](drawings/buckets.svg)
+# The class below sends a bucket as soon as the last of its hooks was called. It sends with `async_op=True`,
+# so the call returns at once, and `.wait()` waits until the all-reduce is done.
 
 
 # %%
@@ -366,7 +398,7 @@ class Replica:
         self.model, self.sync, self.calls = model, True, 0
         for tensor in model.state_dict().values():
             dist.broadcast(tensor, 0)
-        wanted = [p for p in model.parameters() if p.requires_grad]  # a tied one stands there once
+        wanted = [p for p in model.parameters() if p.requires_grad]  # with a tied one only once
         self.buckets = [[]]
         for parameter in reversed(wanted):
             if sum(p.nbytes for p in self.buckets[-1]) + parameter.nbytes > capacity and self.buckets[-1]:
@@ -385,7 +417,7 @@ class Replica:
         if self.sync:
             for missing in self.missing:
                 missing.discard(parameter)
-            self.send()  # without sync gradients pile up in .grad, and nothing is sent
+            self.send()  # without sync, gradients add up in .grad and nothing is sent
 
     def send(self, all_of_them=False):
         """Send the next buckets whose gradients are there, in order."""
@@ -410,11 +442,13 @@ class Replica:
 
 
 # %% [markdown]
-# Why does `send` never send a bucket out of turn, though a later one may be full first? Ranks that use different
-# branches fill buckets in different orders, and the n-th all-reduce of one rank meets the n-th of the others.
+# Why does `send` never send a bucket out of turn, although a later one may be complete first? Ranks that use
+# different branches complete their buckets in different orders. But the n-th all-reduce of one rank always
+# meets the n-th of the others, so all must send in the same order.
 #
-# The test: a model with a tied weight, a frozen layer, and branches, one of which nobody uses (it gets zeros here,
-# and stays `None` in DDP). Three steps with `Replica`, three with DDP.
+# The next cell tests the class. Its model has a tied weight, a frozen layer, and branches, one of which no
+# rank uses. (That branch's gradient becomes zeros here, but stays `None` in DDP.) The cell compares three
+# steps with `Replica` and three with DDP.
 
 
 # %%
@@ -458,17 +492,20 @@ sent = [c for c in ours.calls if c.operation == "all_reduce" and c.rank == 0]
 print(f"all-reduces in 3 steps: {len(sent)}, of {sorted({c.bytes for c in sent})} bytes")
 
 # %% [markdown]
-# **Accumulating.** With M micro-batches before each step (lab 01) only the last backward needs to exchange. DDP
-# sends in every backward unless it stands in `with model.no_sync():`. Set `replica.sync = False` for the same here.
+# **Accumulating.** If M micro-batches are accumulated before each step (lab 01), only the last backward needs
+# an exchange. DDP sends in every backward, unless you run it inside `with model.no_sync():`. In our class,
+# `replica.sync = False` does the same.
 #
-# **Predict.** 8 micro-batches a step, no `no_sync`. How many times as many bytes are sent as needed?
+# **Predict.** A step has 8 micro-batches, and `no_sync` is not used. By what factor are more bytes sent than
+# needed?
 
 # %%
 gpulab.predict("parallel.syncs", ...)
 
 # %% [markdown]
-# **See.** Overlap, measured: 2 ranks, a slow network made by waiting (2 ms a message and 20 MB/s; the all-reduce
-# itself then takes little). In the first run all gradients are sent after backward, in the second by hooks.
+# **See.** Now the overlap is measured on 2 ranks. Waiting makes the network slow, with 2 ms per message and
+# 20 MB/s (the all-reduce itself takes little time after that). In the first run all gradients are sent after
+# backward, and in the second they are sent by hooks.
 
 
 # %%
@@ -525,27 +562,28 @@ for overlap, name in ((False, "afterwards"), (True, "by hooks")):
 plot.timeline(
     spans,
     "ms",
-    caption="Above all gradients are sent after backward, below each when its hook is called. The first "
-    "all-reduce of each run also waits for the other rank's gradient.",
+    caption="In the upper rows all gradients are sent after backward, in the lower rows each when its hook is "
+    "called. The first all-reduce of each run also waits for the other rank's gradient.",
 )
 
 # %% [markdown]
 # ## B6 · Larger batches, larger steps
 #
-# Eight times as many ranks make the batch eight times as large, and an epoch has an eighth of the steps. If the
-# learning rate stays, training gets an eighth as far.
+# With eight times as many ranks the batch is eight times as large, so an epoch has only an eighth of the
+# steps. If the learning rate stays the same, training gets only an eighth as far per epoch.
 #
-# **Predict.** SGD with a batch of 16 and learning rate 0.05. Which rate for a batch of 128 gets as far in an epoch,
-# if gradients hardly change from step to step?
+# **Predict.** SGD runs with a batch of 16 and a learning rate of 0.05. With which rate does a batch of 128
+# get as far in an epoch, if gradients hardly change from step to step?
 
 # %%
 gpulab.predict("parallel.rate", ...)
 
 # %% [markdown]
-# For SGD, eight steps of size η on slowly changing gradients are one step of 8 η on their mean: the **linear
-# rule**, with a **warm-up** over the first epochs, while gradients change quickly (Goyal et al., 2017). For **Adam**
-# and others that divide by the gradient's root mean square, the **square-root rule** fits: η · √8 (Malladi et al.,
-# 2022). Both hold up to a largest batch only.
+# Consider SGD and gradients that change slowly. Then eight steps of size η are about the same as one step of
+# size 8 η on the mean of the eight gradients. This is the **linear rule**. In the first epochs gradients
+# change quickly, so the rate is raised gradually, in a **warm-up** (Goyal et al., 2017). **Adam** and its
+# relatives divide by the gradient's root mean square, and for them the **square-root rule** fits: η · √8
+# (Malladi et al., 2022). Both rules hold only up to some largest batch.
 
 # %%
 numbers = np.random.default_rng(0)
@@ -555,7 +593,7 @@ labels = (features @ truth + numbers.standard_normal(8192) > 0).astype(float)
 
 
 def sgd(batch, rate):
-    """Logistic regression, one epoch; the loss on all samples after each 256."""
+    """Logistic regression for one epoch: the loss on all samples, after every 256 samples."""
     weights, curve = np.zeros(30), []
     for start in range(0, 8192, batch):
         x, y = features[start : start + batch], labels[start : start + batch]
@@ -581,11 +619,12 @@ plot.lines(
 # %% [markdown]
 # ## B7 · Not waiting for the slowest
 #
-# Synchronous training waits for the slowest rank in every step. In **asynchronous** training a **parameter server**
-# holds the weights. A worker fetches them, computes a gradient, sends it; the server applies it at once. By then
-# others have changed the weights. How many updates came between is the gradient's **staleness**.
+# Synchronous training waits for the slowest rank in every step. **Asynchronous** training does not. A
+# **parameter server** holds the weights. A worker fetches them, computes a gradient and sends it back, and
+# the server applies it at once. By then, other workers have changed the weights. The number of updates in
+# between is the gradient's **staleness**.
 #
-# **Predict.** 8 workers, all alike. What is the mean staleness, once all are under way?
+# **Predict.** There are 8 equally fast workers. What is the mean staleness, once all of them are under way?
 
 # %%
 gpulab.predict("parallel.staleness", ...)
@@ -623,33 +662,37 @@ plot.lines(
     {f"staleness {late}": delayed(late) for late in (0, 3, 7, 15)},
     "updates",
     "weight (the minimum is at 0)",
-    "The same learning rate, 0.15: the staler the gradients, the further the weight overshoots, until it runs away.",
+    "At the same rate, 0.15, the weight overshoots further the staler the gradients, and in the end "
+    "diverges.",
 )
 
 # %% [markdown]
-# **Why.** A stale gradient keeps pushing after the valley is crossed. With curvature 1 and staleness τ the rate
-# must stay below 2 sin(π / (4 τ + 2)): 2 for τ = 0, 0.209 for 7, 0.101 for 15 (Levin and May, 1976). So
-# asynchronous training takes smaller steps, and its results change from run to run, because the order of updates
-# does.
+# **Why.** A stale gradient keeps pushing in the old direction after the minimum is passed. For a parabola
+# with curvature 1 and staleness τ, the rate must stay below 2 sin(π / (4 τ + 2)). That is 2 for τ = 0, 0.209
+# for τ = 7, and 0.101 for τ = 15 (Levin and May, 1976). So asynchronous training must take smaller steps. Its
+# results also change from run to run, because the order of updates does.
 #
 # ## B8 · Fewer bits
 #
-# Where the network is slow, gradients can be **compressed**. Two ways: send only the k largest numbers of each
-# gradient (**top-k**), or only the signs and one scale (**1-bit**). Either way something is not sent. **Error
-# feedback** keeps it: the rest goes into a memory, and the memory is added to the next gradient (Karimireddy et al.,
-# 2019).
+# If the network is slow, gradients can be **compressed**. One way is to send only the k largest numbers of
+# each gradient (**top-k**), and another is to send only the signs and a single scale (**1-bit**). In both
+# cases something is not sent. **Error feedback** does not lose it: the rest is kept in a memory, which is
+# added to the next gradient (Karimireddy et al., 2019).
 #
-# **Predict.** Of a gradient of 1,669 float32 numbers a rank sends the 17 largest, about 1 %, each with its index as an
-# int32. How many times fewer bytes are that?
+# **Predict.** A gradient has 1,669 FP32 numbers. A rank sends the 17 largest, which are about 1 %, each with
+# its index as an INT32. By what factor are that fewer bytes than the whole gradient?
 
 # %%
 gpulab.predict("parallel.topk", ...)
 
 # %% [markdown]
-# **Do.** Write `compress(gradient, memory, k)` for top-k with error feedback; all are lists of floats. Return
-# `[sent, new memory]`; `sent` is a list of at most k pairs `[index, value]`. **Budget:** nothing is lost, that
-# is, sent + new memory = gradient + memory, and the new memory's norm is as small as k numbers allow.
-# About 5 lines.
+# **Do.** Write `compress(gradient, memory, k)` for top-k with error feedback. About 5 lines.
+#
+# - Input: `gradient` and `memory`, lists of floats of the same length, and `k`, which may exceed that length.
+# - Output: `[sent, new memory]`. `sent` is a list of at most k pairs `[index, value]`, with no index twice.
+#   The new memory is as long as the gradient.
+# - **Budget:** nothing is lost, so for each element sent + new memory = gradient + memory. And the norm of
+#   the new memory is as small as k numbers allow.
 
 
 # %% nbgrader={"grade": false, "grade_id": "compress", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -721,20 +764,22 @@ plot.lines(
     },
     "step",
     "loss on all samples",
-    "With error feedback top 1 % and 1-bit learn almost as fast as all numbers; without memory top 1 % does not.",
+    "With error feedback, top 1 % and 1-bit learn almost as fast as all numbers. Without it, top 1 % does "
+    "not.",
 )
 
 # %% [markdown]
-# **Why.** A number that is small in every step adds up in the memory until it is among the largest. Compressed
-# gradients cannot be all-reduced as they are: sums of signs need more bits, and each rank has other indices. For
-# Adam the second moments must be kept exact for a while: **1-bit Adam** runs plain Adam first, then freezes them
-# (Tang et al., 2021; up to 5 × less communication in all; 0/1 Adam up to 26 ×, Lu et al., 2022). All of this pays between machines on
-# slow networks, less over NVLink.
+# **Why.** A number that is small in every step adds up in the memory until it is among the largest, and then
+# it is sent. Compressed gradients cannot simply be all-reduced, because sums of signs need more than one bit,
+# and because each rank has other indices. Adam also needs exact second moments for a while. So **1-bit Adam**
+# starts as plain Adam and then freezes them (Tang et al., 2021; up to 5 times less communication in all, and
+# up to 26 times with 0/1 Adam, Lu et al., 2022). All this pays off between machines on slow networks, and
+# less over NVLink.
 #
 # ## B9 · How ranks start
 #
-# `torchrun --nproc-per-node 8 train.py` starts 8 processes on a machine and tells each who it is, by environment
-# variables. They meet at a store at `MASTER_ADDR:MASTER_PORT`.
+# `torchrun --nproc-per-node 8 train.py` starts 8 processes on a machine. Environment variables give each
+# process its rank, and the address `MASTER_ADDR:MASTER_PORT` of a store at which all of them meet.
 #
 # ![How ranks start: a launcher starts the processes and gives each a rank and an address. All meet at that address, and from then on they know each other.](drawings/rendezvous.svg)
 #
@@ -752,8 +797,8 @@ plot.lines(
 # dist.destroy_process_group()
 # ```
 #
-# `distributed.run` sets `RANK`, `WORLD_SIZE` and `LOCAL_RANK` too. `torch.multiprocessing.spawn` starts processes from
-# Python; you set the variables yourself.
+# `distributed.run` also sets `RANK`, `WORLD_SIZE` and `LOCAL_RANK`. `torch.multiprocessing.spawn` starts
+# processes from Python, but you must set the variables yourself.
 
 # %%
 import os
@@ -768,9 +813,9 @@ print(list(distributed.run(who, 2)))
 # %% [markdown]
 # ## Detective · The run that four ranks made worse
 #
-# A colleague trains a language model on four ranks. Sequences are padded to one length, and labels of padding are
-# -100, which `cross_entropy` ignores. "The loss falls, the replicas agree, every rank gets four sequences. But it
-# learns worse than one process with the same global batch."
+# A colleague trains a language model on four ranks. His sequences are padded to the same length, and the
+# labels of padding are -100, which `cross_entropy` ignores. "The loss falls, the replicas agree, and every
+# rank gets four sequences. But the model learns worse than in one process with the same global batch."
 
 
 # %%
@@ -803,17 +848,19 @@ error = (together - alone).norm() / alone.norm()
 print(f"four ranks against one process: the gradients differ by {100 * error:.0f} %")
 
 # %% [markdown]
-# That is no rounding. **Do.** Find the cause in this cell before you read on. What could you change in `batch`,
-# one thing at a time, so that the difference goes away?
+# Such a difference cannot be rounding. **Do.** Find the cause in this cell before you read on. Change one
+# thing at a time in `batch`. Which change makes the difference disappear?
 
 # %%
 # Your experiment.
 
 # %% [markdown]
-# **Mend it.** Write `factors(counts)`: `counts[r]` is how many labels other than -100 rank r has in this step. Return
-# the list of numbers by which each rank must multiply its own gradient before the *average over ranks*, so that the
-# result is the gradient of one process. A rank may have no labels (its loss is NaN then, but its gradient here is 0);
-# not all have none. About 2 lines.
+# **Do.** Now repair it. Write `factors(counts)`. About 2 lines.
+#
+# - Input: `counts`, a list in which `counts[r]` is how many labels other than -100 rank r has in this step. A
+#   count may be 0, but not all of them. (A rank without labels has the loss NaN, but its gradient is 0 here.)
+# - Output: a list of floats, one for each rank. Each rank multiplies its own gradient by its factor. The
+#   **average over ranks** of these products must be the gradient that one process computes from all labels.
 
 
 # %% nbgrader={"grade": false, "grade_id": "factors", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -833,7 +880,7 @@ def mended():
     x, y = (part.tensor_split(size)[rank] for part in batch())
     counts = torch.zeros(size)
     counts[rank] = (y != -100).sum()
-    dist.all_reduce(counts)  # everybody learns all counts
+    dist.all_reduce(counts)  # now every rank knows all counts
     mine = factors(counts.tolist())[rank] * masked_gradient(x, y)
     dist.all_reduce(mine)
     return mine / size
@@ -841,33 +888,40 @@ def mended():
 
 gpulab.need(factors)
 error = (distributed.run(mended, 4)[0] - alone).norm() / alone.norm()
-print(f"mended: the gradients differ by {100 * error:.5f} %")
+print(f"with your factors the gradients differ by {100 * error:.5f} %")
 
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: why did four ranks compute another gradient than one process? How much did a label of
-# the rank with the fewest weigh, against one of the rank with the most? Which number of your experiment shows it?
-# A person reads this: 1 point for the cause, 1 point for a number that you computed.
+# Answer in three to five sentences. Why did four ranks compute a different gradient from one process? How
+# much did a label of the rank with the fewest labels weigh, compared with a label of the rank with the most?
+# Which number of your own experiment shows it?
+#
+# A person reads this and gives 1 point for the cause, and 1 point for a number that you computed.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "factors-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** Each rank takes the mean over its own real labels, and the ranks' means are averaged with equal
-# weight. The ranks have 128, 80, 24 and 8 labels, so a label of the last rank weighs 1/8 against 1/128: 16 times
-# as much. The averaged gradient differs from the right one by the percentage printed in the detective's first
-# cell; with the factors 4 · n / 240 it agrees up to rounding.
+# **2 points:** Each rank takes the mean over its own real labels, and the ranks' means are averaged with
+# equal weight. The ranks have 128, 80, 24 and 8 labels. So a label of the last rank weighs 1/8, where a label
+# of the first weighs 1/128, which is 16 times as much. The averaged gradient differs from the right one by
+# the percentage that the detective's first cell prints. With the factors 4 · n / 240 the two agree up to
+# rounding.
 #
-# **1 point** (cause without a number): The mean of means is not the mean if ranks have different numbers of labels.
+# **1 point** (cause without a number): The mean of means is not the mean if ranks have different numbers of
+# labels.
 #
 # **0 points:** Floating-point sums depend on their order. Or: the learning rate must be scaled.
 
 # %% [markdown]
 # ## Beyond · A training pipeline of your own
 #
-# Open-ended and ungraded. Put it together: your sampler, `Replica` with a copy of your own all-reduce from part A in
-# the place of `dist.all_reduce` (send after backward; yours has no `async_op`), factors, two micro-batches a step, a
-# warm-up. Train `small_model` on four ranks for two epochs of `samples(500)`. The figure of merit is the bytes that the
-# busiest rank sends in a step, with weights that agree with one process to six digits. `results.bytes_sent` counts
-# your own messages only; the function below charges `dist.all_reduce` with what a ring sends.
+# This task is open-ended and ungraded. Combine the parts of this lab: your sampler, `Replica`, the factors,
+# two micro-batches per step, and a warm-up. Instead of `dist.all_reduce`, use a copy of your own all-reduce
+# from part A. It has no `async_op`, so send after backward. Train `small_model` on four ranks for two epochs
+# of `samples(500)`.
+#
+# The figure of merit is the number of bytes that the busiest rank sends in a step, while the weights agree
+# with those of one process to six digits. `results.bytes_sent` counts only your own messages. The function
+# below adds what a ring sends for each `dist.all_reduce`.
 
 
 # %%
@@ -896,30 +950,33 @@ print(f"one dist.all_reduce of the gradient: {busiest(distributed.run(averaged, 
 # %% [markdown]
 # ## Recap of lab 15
 #
-# <details><summary>1. When are p ranks the same as one process with the whole batch?</summary>
+# <details><summary>1. When do p ranks compute the same as one process with the whole batch?</summary>
 #
-# When all count the same number of samples or labels (or weigh by it), no layer looks at the batch, and random
-# numbers agree: then up to the order of additions.
+# If all of them have the same number of samples or labels (or weight their gradients accordingly), if no
+# layer looks at the batch, and if random numbers agree. Then the results are equal up to the order of
+# additions.
 # </details>
 #
 # <details><summary>2. What goes wrong without <code>set_epoch</code>?</summary>
 #
-# Nothing that one sees: every epoch has the same order and the same batches.
+# Nothing that you would notice: every epoch has the same order and the same batches.
 # </details>
 #
-# <details><summary>3. Why buckets, and why not one?</summary>
+# <details><summary>3. Why are gradients sent in buckets, and why not in a single one?</summary>
 #
-# Each all-reduce costs a latency; one for everything starts when backward has ended.
+# Each all-reduce costs a latency, so one for each gradient is slow. A single one for everything can start
+# only when backward has ended.
 # </details>
 #
-# <details><summary>4. A parameter is used on one rank only. What must the others do?</summary>
+# <details><summary>4. A parameter is used on one rank only. What must the other ranks do?</summary>
 #
-# Send zeros for it, in the same bucket, in the same order. DDP needs `find_unused_parameters=True` for that.
+# They send zeros for it, in the same bucket and in the same order. DDP does so with
+# `find_unused_parameters=True`.
 # </details>
 #
 # <details><summary>5. What does error feedback promise?</summary>
 #
-# Nothing is lost, only late: what is not sent stays in the memory.
+# Nothing is lost. What is not sent stays in the memory and is sent later.
 # </details>
 
 # %%
@@ -930,35 +987,37 @@ gpulab.recap("15")
 #
 # | question | rule |
 # |---|---|
-# | reduce-scatter, all-gather | (p − 1) / p · S bytes from each rank |
-# | all-reduce | both: 2 (p − 1) / p · S; ring 2 (p − 1) messages, halving 2 log2 p |
+# | reduce-scatter or all-gather | each rank sends (p − 1) / p · S bytes |
+# | all-reduce | both of them: 2 (p − 1) / p · S; a ring has 2 (p − 1) messages in a row, halving has 2 log2 p |
 # | broadcast | ⌈log2 p⌉ rounds |
-# | α–β model | a message takes α + n / β |
-# | deadlock | every rank makes the same collective calls in the same order |
-# | samples | same permutation on all ranks from seed + epoch; pad; `order[rank::ranks]` |
-# | unequal counts | factor p · n / Σ n before the average |
+# | α–β model | a message of n bytes takes α + n / β |
+# | no deadlock | every rank makes the same collective calls in the same order |
+# | samples | the same permutation on all ranks, from seed + epoch; pad; then `order[rank::ranks]` |
+# | unequal counts | multiply by p · n / Σ n before the average |
 # | overlap | send while backward runs; the last bucket cannot hide |
 # | batch × k | SGD: rate × k with warm-up; Adam: rate × √k |
 # | p asynchronous workers | mean staleness p − 1 |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Data parallel training gives identical results.* Up to the order of additions, and only with equal counts, no
-#   batch norm per rank, and agreeing random numbers.
-# - *A ring all-reduce sends a constant volume.* 2 (p − 1) / p · S per rank, which tends to 2 S.
-# - *A tree all-reduce costs 2 log2 p · S.* That is the tree without pipelining, with ⌈log2 p⌉ where p is no power of
-#   two; NCCL's sends large arrays through it in pieces.
-# - *The square-root rule keeps training the same,* with `lr * world_size` and AdamW in the code below it. Linear with
-#   warm-up is for SGD, square root for Adam.
-# - *`torch.cuda.set_device(os.environ["LOCAL_RANK"])`.* It is a string: `int(…)`.
+# - *Data parallel training gives identical results.* They agree up to the order of additions, and only with
+#   equal counts, without batch norm per rank, and with agreeing random numbers.
+# - *A ring all-reduce sends a constant volume.* It sends 2 (p − 1) / p · S per rank, which tends to 2 S.
+# - *A tree all-reduce costs 2 log2 p · S.* That is the tree without pipelining, with ⌈log2 p⌉ if p is not a
+#   power of two. NCCL sends large arrays through its trees in pieces.
+# - *The square-root rule keeps training the same,* with `lr * world_size` and AdamW in the code below it. The
+#   linear rule with warm-up is for SGD, and the square-root rule is for Adam.
+# - *`torch.cuda.set_device(os.environ["LOCAL_RANK"])`.* The variable is a string: use `int(…)`.
 # - *Back ends are NCCL, Gloo, MPI and TCP.* TCP is what Gloo sends over. MPI needs PyTorch built from source.
-# - *1-bit Adam saves up to 26 ×, within a machine.* Up to 5 ×; 26 × is 0/1 Adam; both are for networks between
-#   machines.
-# - *Accumulation works under DDP as it is.* It does, and sends M times: use `no_sync()` for all but the last.
+# - *1-bit Adam saves up to 26 ×, within a machine.* It saves up to 5 ×. The 26 × are 0/1 Adam's. Both are
+#   meant for networks between machines.
+# - *Accumulation works under DDP as it is.* It does, but it sends M times as much. Use `no_sync()` for all
+#   micro-batches except the last.
 #
 # ### References
 #
-# 1. R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations in MPICH", 2005.
+# 1. R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations in MPICH",
+#    2005.
 # 2. S. Jeaugey, "Massively Scale Your Deep Learning Training with NCCL 2.4", NVIDIA, 2019.
 # 3. R. Graham et al., "Scalable Hierarchical Aggregation Protocol (SHArP)", COM-HPC 2016.
 # 4. S. Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020.

@@ -13,18 +13,21 @@
 # %% [markdown]
 # # 16 · Sharded training
 #
-# **About five hours.** You know labs 10 and 15: mixed precision, collectives, `distributed.run`, `costs`. Section 8 uses
-# recomputation (lab 08) and attention's scores (lab 12), the table of recipes LoRA (lab 14). No GPU needed.
+# **About five hours.** You need labs 10 and 15: mixed precision, collectives, `distributed.run`, `costs`.
+# Section 8 uses recomputation (lab 08) and attention's scores (lab 12), and the table of recipes uses LoRA
+# (lab 14). No GPU is needed.
 #
-# In data parallel training every rank keeps the same weights, the same gradients and the same optimizer states. It
-# is the same sixteen bytes a parameter on each. Sharded training keeps each of them once, and fetches what it needs.
-# You write the steps for real ranks, and their memory and traffic are counted.
+# A model of 8 billion parameters has 16 GB of 16-bit weights, and training it takes 128 GB before the first
+# activation is stored. In data parallel training every rank keeps all of that: the same weights, the same
+# gradients and the same optimizer states. Sharded training keeps each of them only once over all ranks, and
+# fetches a part when it is needed. In this lab you write these training steps for real ranks, and the lab
+# counts their memory and traffic.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
-# 1. say where a training run's memory goes, and what each ZeRO stage divides;
-# 2. write an optimizer step that keeps 5.5 bytes a parameter instead of 16, at no more traffic;
-# 3. use `fully_shard`, and explain each call that it makes;
+# 1. say where a training run's memory goes, and which part of it each ZeRO stage divides;
+# 2. write an optimizer step that keeps 5.5 bytes per parameter instead of 16, with no more traffic;
+# 3. use `fully_shard`, and explain each collective that it calls;
 # 4. plan offload and recomputation within a memory limit;
 # 5. read, check and complete a configuration of DeepSpeed, Megatron or NeMo.
 
@@ -53,28 +56,34 @@ gpulab.start("16")
 #
 # ![What four ranks hold: weights, gradients and optimizer state on every rank; with ZeRO-1 a quarter of the optimizer state; with ZeRO-2 a quarter of the gradients too; with ZeRO-3 a quarter of everything.](drawings/zero.svg)
 #
-# Training with Adam in mixed precision (lab 10) keeps for each parameter
+# A system that trains in 16 bits with Adam, such as DeepSpeed or Megatron, keeps for each parameter
 #
 # | what | format | bytes |
 # |---|---|---|
 # | weight | 16 bits | 2 |
 # | gradient | 16 bits | 2 |
-# | **master weight** | float32 | 4 |
-# | first moment | float32 | 4 |
-# | second moment | float32 | 4 |
+# | **master weight** | FP32 | 4 |
+# | first moment | FP32 | 4 |
+# | second moment | FP32 | 4 |
 #
-# The last three are the **optimizer states**, 12 bytes: six times the 16-bit weights. In pure float32 there is no
-# second copy of the weights: 4 + 4 + 8 are 16 as well, and the moments are twice the weights. Activations come on top
-# (section 8).
+# The last three are called the **optimizer states** in this lab. They take 12 bytes, six times as much as the
+# 16-bit weight.
 #
-# **Predict.** GPT-3 has 175 billion parameters. How many GB are its weights, gradients and optimizer states together?
+# Other setups come to similar sums. In plain FP32 there is no second copy of the weight: 4 + 4 + 8 bytes for
+# weight, gradient and moments are also 16. PyTorch's AMP (lab 10) keeps weights, gradients and moments in
+# FP32, which makes 16 bytes, and adds a 16-bit copy of each weight inside autocast. That is why lab 10 counts
+# 18. Activations come on top of all this (section 8).
+#
+# **Predict.** GPT-3 has 175 billion parameters. How many GB do its weights, gradients and optimizer states
+# take together, by the table?
 
 # %%
 gpulab.predict("shard.gpt3", ...)
 
 # %% [markdown]
-# The cell below trains a step of a small model and counts what is alive: all tensors that Python knows, each
-# storage once. `gc.freeze()` leaves out what was there before.
+# The next cell runs a training step of a small model and counts the bytes that are alive after each part. It
+# looks at all tensors that Python knows, and counts a storage once even if several tensors share it.
+# `gc.freeze()` leaves out whatever existed before.
 
 # %%
 WIDTH, LAYERS = 128, 8
@@ -82,7 +91,7 @@ PARAMETERS = LAYERS * WIDTH**2
 
 
 def alive():
-    """Bytes of all tensors since `gc.freeze()`, gradients included, storages that are shared counted once."""
+    """Bytes of all tensors made since `gc.freeze()`, with gradients; a shared storage is counted once."""
     found = {}
     for thing in gc.get_objects():
         if issubclass(type(thing), torch.Tensor):
@@ -116,28 +125,36 @@ def one_rank():
 
 
 ((said, _),) = distributed.run(one_rank, 1)
-gpulab.plot.bars(said, "bytes a parameter")
+gpulab.plot.bars(said, "bytes per parameter")
 
 # %% [markdown]
 # ## 2 · Three stages
 #
-# On N ranks DDP keeps all of it N times. **ZeRO**, the zero redundancy optimizer (S. Rajbhandari et al., 2019), divides
-# in stages. Rank r owns one **shard**, an Nth of the parameters.
+# With DDP on N ranks, all of this is kept N times. **ZeRO**, the zero redundancy optimizer (S. Rajbhandari et
+# al., 2019), removes the copies in three stages. Each rank owns one **shard**, which is an Nth of the
+# parameters.
 #
-# - **Stage 1** divides the optimizer states: a rank updates only its shard.
-# - **Stage 2** divides the gradients, too: a rank keeps the sum of those that it needs.
-# - **Stage 3** divides the weights, too: a layer is gathered when it is computed.
+# - **Stage 1** divides the optimizer states. A rank updates only the parameters of its shard.
+# - **Stage 2** also divides the gradients. A rank keeps the summed gradient of its shard, because its update
+#   needs no other.
+# - **Stage 3** also divides the weights. A layer's weights are gathered when the layer is computed, and
+#   dropped afterwards.
 #
-# What is not divided stays whole: in stages 1 and 2 every rank has all 16-bit weights.
+# Whatever a stage does not divide stays whole. So in stages 1 and 2 every rank still has all 16-bit weights.
 #
-# **Predict.** On 64 ranks: how many times less does a rank keep with stage 2 than with DDP?
+# **Predict.** On 64 ranks, by what factor is a rank's memory with stage 2 smaller than with DDP?
 
 # %%
 gpulab.predict("shard.seventh", ...)
 
 # %% [markdown]
-# **Do.** Write `memory(parameters, ranks, stage)`: bytes that a rank keeps, without activations; stage 0 is DDP.
-# `parameters` is a multiple of `ranks`; the answer is a whole number. About 5 lines.
+# **Do.** Write `memory(parameters, ranks, stage)`, the bytes that one rank keeps, without activations. About
+# 5 lines.
+#
+# - Input: three whole numbers. `stage` is 0, 1, 2 or 3, where 0 is DDP. `parameters` is a multiple of
+#   `ranks`.
+# - Output: a whole number of bytes, by the table of section 1.
+# - Full marks need every number right.
 
 
 # %% nbgrader={"grade": false, "grade_id": "memory", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -155,7 +172,7 @@ def memory(parameters, ranks, stage):
 gpulab.check("shard.memory", memory)
 
 # %% [markdown]
-# **See.** The example of the ZeRO paper, 7.5 billion parameters, on more and more ranks:
+# **See.** This is the example of the ZeRO paper, a model with 7.5 billion parameters, on more and more ranks:
 
 # %%
 RANKS = [2**k for k in range(11)]
@@ -171,27 +188,34 @@ for name, curve in curves.items():
 gpulab.plot.lines(
     curves,
     "ranks",
-    "GB a rank",
-    "Stages 1 and 2 level off at the weights and gradients that stay whole; stage 3 falls on.",
+    "GB per rank",
+    "Stages 1 and 2 level off at the weights and gradients that stay whole, while stage 3 keeps falling.",
     limits={"80 GB": 80},
     log_x=True,
     log_y=True,
 )
 
 # %% [markdown]
-# **Why.** "ZeRO-1 saves 4 ×, ZeRO-2 8 ×" are limits: 16/4 and 16/2 for infinitely many ranks. On 64 it is 3.8 and
-# 7.2. Only stage 3 has no limit, and it pays in traffic (section 5).
+# **Why.** You will read that ZeRO-1 saves a factor of 4 and ZeRO-2 a factor of 8. These are the limits 16/4
+# and 16/2, which would take infinitely many ranks. On 64 ranks the factors are 3.8 and 7.2. Only stage 3
+# keeps on shrinking as ranks are added, and it pays for that with traffic (section 5).
 #
 # ## 3 · Cut evenly
 #
-# Tensors are of very different sizes. Give whole tensors to ranks, and the one with the embedding has most. Cut each
-# tensor into N pieces, and small ones become many messages. DeepSpeed and the first FSDP lay all tensors of a group end
-# to end and cut the **flat** array; FSDP2 cuts each tensor by rows, because it can then be used by itself.
+# How should a model be cut into shards? The sizes of its tensors differ widely. If each rank gets whole
+# tensors, the rank with the embedding holds far more than the others. If each tensor is cut into N pieces,
+# small tensors become many tiny messages. DeepSpeed and the first FSDP therefore lay all tensors of a group
+# end to end and cut this **flat** array. FSDP2 cuts each tensor by rows instead, because a tensor can then be
+# used by itself.
 #
-# **Do.** Write `split(sizes, ranks)`. `sizes` says how many numbers each tensor has. Return for each rank a list of
-# pieces `[tensor, start, stop]`, numbers `start` to `stop − 1` of a tensor, both counted from 0. Every number is in
-# exactly one piece; a piece is never empty, a rank's list may be. **Budget:** the longest share is ⌈total / ranks⌉
-# numbers; n tensors make at most n + ranks − 1 pieces. About 10 lines.
+# **Do.** Write `split(sizes, ranks)`, which cuts tensors into even shards. About 10 lines.
+#
+# - Input: `sizes`, a list with the number of elements of each tensor (0 is possible), and `ranks`.
+# - Output: a list with one list per rank. It holds pieces `[tensor, start, stop]`, which are elements `start`
+#   to `stop − 1` of that tensor. Tensors and elements are counted from 0.
+# - Every element is in exactly one piece. No piece is empty, but a rank's list may be.
+# - **Budget:** the longest share has ⌈total / ranks⌉ elements, and n tensors make at most n + ranks − 1
+#   pieces.
 
 
 # %% nbgrader={"grade": false, "grade_id": "split", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -222,37 +246,45 @@ tensors = [
     *4 * [64 * 192, 192, 64 * 64, 64, 64 * 256, 256, 256 * 64, 64],
 ]  # an embedding, four blocks
 shares = {f"rank {r}": sum(b - a for _, a, b in share) for r, share in enumerate(split(tensors, 4))}
-gpulab.plot.bars({"the embedding alone": tensors[0], **shares}, "numbers")
+gpulab.plot.bars({"the embedding alone": tensors[0], **shares}, "elements")
 
 # %% [markdown]
-# **Why.** The rank with the most memory decides what fits, so an even cut is worth a tensor that lies on two ranks.
+# **Why.** The rank with the most memory in use decides whether a model fits. So an even cut is worth it, even
+# if some tensors then lie on two ranks.
 #
 # ## 4 · ZeRO-2: the optimizer in between
 #
-# A DDP step all-reduces gradients, and each rank updates all weights. Lab 15 showed what a ring all-reduce is: a
-# reduce-scatter, after which each rank has the sum of one share, and an all-gather of the shares. ZeRO-2 puts the
-# optimizer **in between**:
+# A DDP step all-reduces the gradients, and then each rank updates all weights. Lab 15 showed that a ring
+# all-reduce has two halves: a reduce-scatter, after which each rank has the sum of one share, and an
+# all-gather of these shares. ZeRO-2 runs the optimizer **between** the two halves:
 #
 #     reduce-scatter gradients → Adam on the own shard → all-gather 16-bit weights
 #
-# **Predict.** On four ranks, how many bytes does a rank send in such a step, for each parameter? Collectives are rings.
+# **Predict.** Four ranks use ring collectives. How many bytes per parameter does a rank send in one such
+# step?
 
 # %%
 gpulab.predict("shard.traffic", ...)
 
 # %% [markdown]
-# **Do.** Write `zero2_step(gradient, master, momentum, variance, step)`. `gradient` is this rank's, float16, of all
-# parameters. The other tensors are float32 and hold this rank's shard only: rank r has the r-th of equal parts. Change
-# them **in place** (`master = …` only names a new tensor, and the caller's stays as it was) and return the new weights
-# of all parameters, float16. Adam on the mean gradient g, at step t:
+# **Do.** Write `zero2_step(gradient, master, momentum, variance, step)`. About 10 lines.
+#
+# - `gradient`: this rank's gradient of all parameters, FP16. Its length is a multiple of the ranks.
+# - `master`, `momentum`, `variance`: FP32, this rank's shard only. Rank r has the r-th of equal parts. Change
+#   them **in place**: `master = …` would only give a new tensor that name, and the caller's tensor would stay
+#   as it was.
+# - `step`: the number t of this step, counted from 1.
+# - Output: the new weights of all parameters, FP16.
+# - **Budget:** the busiest rank sends no more than an all-reduce of FP16 gradients takes.
+#
+# With g the **mean** of the ranks' gradients, Adam is
 #
 #     m ← 0.9 m + 0.1 g         v ← 0.999 v + 0.001 g²
 #     master ← master − 0.01 · (m / (1 − 0.9^t)) / (√(v / (1 − 0.999^t)) + 1e-8)
 #
-# `dist.reduce_scatter(share, list_of_parts)` leaves in `share` the sum of all ranks' r-th parts;
-# `dist.all_gather(list_of_parts, share)` fills the parts with all ranks' shares; both want tensors of one format.
-# `t.chunk(n)` gives views, so what is gathered into them is in t. **Budget:** the busiest rank sends no more than an
-# all-reduce of float16 gradients takes. About 10 lines.
+# `dist.reduce_scatter(share, list_of_parts)` leaves the **sum** of all ranks' r-th parts in `share`.
+# `dist.all_gather(list_of_parts, share)` fills the parts with the shares of all ranks. In both calls all
+# tensors must have the same format. `t.chunk(n)` returns views, so whatever is gathered into them is in `t`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "zero2_step", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -276,8 +308,9 @@ def zero2_step(gradient, master, momentum, variance, step):
 gpulab.check("shard.zero2_step", zero2_step)
 
 # %% [markdown]
-# **See.** First: is it the same training? Five steps on four ranks against one rank that gets the mean gradient. The
-# gradients are whole numbers, so that sums and means are exact.
+# **See.** Is it still the same training? The next cell compares five steps on four ranks with five steps on
+# one rank that is given the mean gradient. The gradients are whole numbers, so their sums and means are
+# exact.
 
 # %%
 gpulab.need(zero2_step)
@@ -299,14 +332,15 @@ four, one = distributed.run(five_steps, 4), distributed.run(five_steps, 1)
 print("the same bits as on one rank:", all(torch.equal(weights, one[0]) for weights in four))
 
 # %% [markdown]
-# Then: what does a rank keep? The cell runs backward on four ranks and counts, as in section 1. For stage 2, a **hook**
-# on each weight sends its gradient off as soon as it is complete, keeps the shard, and frees the rest.
+# And what does a rank keep? The next cell runs backward on four ranks and counts as in section 1. For stage
+# 2, a **hook** on each weight reduce-scatters its gradient as soon as it is complete, keeps this rank's
+# shard, and frees the rest.
 
 # %%
 
 
 def states(stage):
-    """Bytes a parameter on this rank between backward and the optimizer's step, and at the worst moment before."""
+    """Bytes per parameter on this rank between backward and the optimizer's step, and the most before."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     gc.freeze()
     layers = layers_of_half()
@@ -334,43 +368,51 @@ def states(stage):
 
 kept = {name: distributed.run(states, 4, stage)[0] for stage, name in enumerate(NAMES[:3])}
 for name, (after, worst, _) in kept.items():
-    print(f"{name:7} {after:5.2f} B a parameter after backward, {worst:5.2f} at most")
+    print(f"{name:7} {after:5.2f} B per parameter after backward, {worst:5.2f} at most during it")
 gpulab.plot.bars(
-    {name: after for name, (after, _, _) in kept.items()}, "bytes a parameter, measured on 4 ranks"
+    {name: after for name, (after, _, _) in kept.items()}, "bytes per parameter, measured on 4 ranks"
 )
 
 # %% [markdown]
-# **Why.** 2 + (2 + 12)/4 = 5.5. The step that you wrote took the whole gradient at once; the hook is what makes it
-# ZeRO-2 and not ZeRO-1. Real ones send **buckets**, several layers' gradients in one message: DeepSpeed's
-# `reduce_bucket_size` is 5e8 numbers by default. A bucket is alive besides the shards, so larger ones cost memory, and
-# smaller ones cost messages.
+# **Why.** With stage 2 a rank keeps 2 + (2 + 12)/4 = 5.5 bytes per parameter. The step that you wrote
+# received the whole gradient at once, so by itself it is only ZeRO-1. The hook makes it ZeRO-2. Real systems
+# send **buckets**, which are the gradients of several layers in one message. DeepSpeed's `reduce_bucket_size`
+# is 5e8 elements by default. A bucket is alive in addition to the shards, so large buckets cost memory,
+# whereas small ones cost messages.
 #
-# The check's network counted what was sent: not a byte more than DDP. If all-reduce is replaced by nothing but its two
-# halves, ZeRO-2 is free. What it costs is overlap: the all-gather comes after the optimizer, where there is no backward
-# to hide it behind.
+# The check counted what your ranks sent, and it was not a byte more than with DDP. In this sense ZeRO-2 is
+# free. It does cost overlap: its all-gather comes after the optimizer, where no backward is left to hide it
+# behind.
 #
 # ## 5 · ZeRO-3: a layer when it is needed
 #
-# Now weights are cut, too. Before a layer computes, its weights are all-gathered; afterwards they are freed. In
-# backward they are gathered again. The gradient is reduce-scattered, and each rank keeps its rows. No more than one
-# layer is whole at a time (two, if the next is fetched ahead).
+# In stage 3 the weights are cut, too. Before a layer computes, its weights are all-gathered, and afterwards
+# they are freed. Backward gathers them again. It then reduce-scatters the gradient, and each rank keeps its
+# own rows of it. At any time no more than one layer is whole, or two if the next one is fetched ahead.
 #
-# ![ZeRO-3, a layer when it is needed: before a layer runs, its parts are gathered from all ranks; after it has run, all but the own part is dropped. The next layer is gathered while this one runs.](drawings/gather_layer.svg)
+# ![ZeRO-3, a layer when it is needed: before a layer runs, its parts are gathered from all ranks; after it has run, a rank drops all parts except its own. The next layer is gathered while this one runs.](drawings/gather_layer.svg)
 #
-# **Predict.** Weights and gradients in 16 bits, four ranks: how many bytes a parameter does a rank send in a step?
+# **Predict.** Weights and gradients have 16 bits, and there are four ranks. How many bytes per parameter does
+# a rank send in a ZeRO-3 step?
 
 # %%
 gpulab.predict("shard.again", ...)
 
 # %% [markdown]
-# **Do.** Write `gather_layers(x, slope, parts)`. The model is h ← tanh(h @ w) for each layer, first h is `x`. `x` is
-# this rank's batch (batch × width), `slope` the gradient of its loss with respect to the output. `parts[i]` are this
-# rank's rows of layer i (width / ranks × width). Return `[y, *slopes]`: this rank's output, and for each layer this
-# rank's rows of the **mean** over ranks of the weight gradients.
+# **Do.** Write `gather_layers(x, slope, parts)`, a forward and a backward pass through layers that are
+# sharded. About 20 lines.
 #
-# With inner = slope · (1 − h²), h a layer's output: the weight's gradient is inputᵀ @ inner, the slope for the layer
-# before is inner @ wᵀ. **Budget:** 1.5 times DDP's bytes; each layer is gathered for forward and again for backward
-# (the last one may stay), one layer an all-gather. About 20 lines.
+# - The model starts with h = `x`, and each layer computes h ← tanh(h @ w).
+# - `x`: this rank's batch (batch × width). `slope`: the gradient of this rank's loss with respect to its
+#   output, of the same shape. `parts[i]`: this rank's rows of layer i's weight (width / ranks × width). All
+#   are FP32.
+# - Output: the list `[y, *slopes]`. `y` is this rank's output. For each layer, in the order of `parts`,
+#   `slopes` has this rank's rows of the weight gradient, as the **mean** over all ranks.
+# - **Budget:** 1.5 times DDP's bytes. Gather one layer per all-gather, once for forward and again for
+#   backward. The last layer may stay between the two.
+#
+# Backward for one layer: let inner = slope · (1 − h²), where h is the layer's output. Then the weight
+# gradient is inputᵀ @ inner, and the slope for the layer before is inner @ wᵀ.
 
 
 # %% nbgrader={"grade": false, "grade_id": "gather_layers", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -404,23 +446,27 @@ def gather_layers(x, slope, parts):
 gpulab.check("shard.gather_layers", gather_layers)
 
 # %% [markdown]
-# The check sees messages, not memory. Who gathers a layer again has no need to keep it; whether it was freed in
-# between only a count on the rank can say, and section 6 makes one.
+# The check sees messages but not memory. It concludes that a layer which is gathered again was not kept,
+# because otherwise nobody would gather it. Only a count on the rank itself can tell whether the layer was
+# freed in between, and section 6 makes that count.
 #
-# **Why.** Half more traffic than DDP buys 16/N bytes. Whether it is hidden depends on the batch: a layer's gather
-# takes the same time for one sample as for a thousand, its products do not. So ZeRO-3 wants much work a gather:
-# accumulating gradients over micro-batches does not help, because each of them gathers again.
+# **Why.** Half as much traffic again as DDP's brings the memory down to 16/N bytes per parameter. Whether
+# that traffic can be hidden depends on the batch. Gathering a layer takes the same time for one sample as for
+# a thousand, but computing the layer does not. So ZeRO-3 needs a lot of work per gather. Accumulating
+# gradients over micro-batches does not help, because each micro-batch gathers all layers again.
 #
 # ## 6 · FSDP2
 #
-# PyTorch's own ZeRO-3 is **FSDP**, fully sharded data parallel. Its history in one line: FairScale had it first
-# (2021; its README now calls that version one for historical references), `FullyShardedDataParallel` brought it into
-# PyTorch with flat arrays, and **FSDP2**, `fully_shard`, replaces it: each parameter is a **DTensor**, a tensor that
-# knows on which mesh of ranks it lies and along which axis it is cut.
+# PyTorch's own ZeRO-3 is called **FSDP**, fully sharded data parallel. It appeared in FairScale in 2021
+# (whose README now keeps that version "for historical references"), and came to PyTorch as
+# `FullyShardedDataParallel`, with flat arrays. **FSDP2**, the function `fully_shard`, replaces it. There each
+# parameter is a **DTensor**. This is a tensor that knows on which mesh of ranks it lies and along which axis
+# it is cut.
 #
 # ![FSDP2 shards each parameter by rows: every rank has some rows of every matrix, and the parameter still knows its whole shape.](drawings/dtensor.svg)
 #
-# **Predict.** Model and Adam in float32, four ranks. How many bytes a parameter are alive on a rank after backward?
+# **Predict.** The model and Adam's moments are in FP32, and there are four ranks. How many bytes per
+# parameter are alive on a rank after backward?
 
 # %%
 gpulab.predict("shard.fsdp", ...)
@@ -430,7 +476,7 @@ WIDE = 256
 
 
 def with_fsdp(reshard):
-    """A step with fully_shard: what is alive after each layer's forward, and between backward and optimizer."""
+    """A step with fully_shard: what is alive after each layer's forward, and between backward and Adam."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
@@ -451,7 +497,8 @@ def with_fsdp(reshard):
         after = alive()
         adam.step()
     weight = layers[0].weight
-    words = f"{type(weight).__name__} of {tuple(weight.shape)}, {weight.placements}, here {tuple(weight.to_local().shape)}"
+    here = tuple(weight.to_local().shape)
+    words = f"{type(weight).__name__} of {tuple(weight.shape)}, {weight.placements}, here {here}"
     return after / model_size(), [n / model_size() for n in seen], words
 
 
@@ -461,7 +508,7 @@ def model_size():
 
 full, keep = distributed.run(with_fsdp, 4, True), distributed.run(with_fsdp, 4, False)
 print(full[0][2])
-print(f"after backward: {full[0][0]:.2f} B a parameter")
+print(f"after backward: {full[0][0]:.2f} B per parameter")
 gpulab.predict("shard.fsdp", measured=full[0][0])
 
 # %% jupyter={"source_hidden": true}
@@ -471,22 +518,23 @@ gpulab.plot.lines(
         "kept until backward": list(enumerate(keep[0][1], 1)),
     },
     "layer whose forward is done",
-    "bytes a parameter, measured",
-    "With reshard_after_forward one layer is whole at a time; without it, all are when forward ends.",
+    "bytes per parameter, measured",
+    "With reshard_after_forward, one layer is whole at a time. Without it, all are whole when forward ends.",
 )
 
 # %% [markdown]
-# Both curves hold 3 B of shards (weight, two moments) and half a byte of the last all-gather's output, which FSDP2
-# frees at the next gather. What is kept comes on top, half a byte a layer.
+# Both curves include 3 bytes per parameter of shards (12 bytes of weight and two moments, over four ranks),
+# and half a byte for the output of the last all-gather (4 bytes of one layer in eight), which FSDP2 frees at
+# the next gather. Without resharding, each layer that is kept adds another half byte.
 #
-# And what travelled, in the second step, by rank 0's calls. An all-gather of n bytes a rank makes it send (N − 1) n; a
-# reduce-scatter of n bytes (N − 1)/N · n, with ring algorithms.
+# The next cell shows what travelled in the second step, from rank 0's calls. With rings, an all-gather of n
+# bytes per rank makes a rank send (N − 1) n bytes, and a reduce-scatter of n bytes (N − 1)/N · n.
 
 # %%
 
 
 def traffic(ran):
-    """Bytes that a rank sends in a step with rings, relative to DDP; and its calls."""
+    """Bytes that a rank sends in a step with rings, relative to DDP, and its number of calls."""
     mine = [call for call in ran.calls if call.rank == 0]
     mine = mine[len(mine) // 2 :]
     gathered = [call.bytes for call in mine if call.operation.startswith("all_gather")]
@@ -500,28 +548,30 @@ for name, ran in (("freed", full), ("kept", keep)):
     print(f"{name:6} {gathers} all-gathers, {scatters} reduce-scatters: {ratio:.2f} × DDP")
 
 # %% [markdown]
-# **Why.** The names that you meet:
+# **Why.** These are the names that you will meet in code:
 #
-# | FSDP 1: `ShardingStrategy` | FSDP2 | what |
+# | FSDP 1: `ShardingStrategy` | FSDP2 | what it does |
 # |---|---|---|
 # | `FULL_SHARD` | `reshard_after_forward=True` | ZeRO-3 |
 # | `SHARD_GRAD_OP` | `reshard_after_forward=False` | weights stay whole from forward to backward |
 # | `NO_SHARD` | – (use DDP) | DDP |
 # | `HYBRID_SHARD` | a mesh of two axes | shards inside a node, copies between nodes |
 #
-# There is no ZeRO-1 among them. `SHARD_GRAD_OP` is often called ZeRO-2, but between steps its weights are cut. In
-# mixed precision (`MixedPrecisionPolicy(param_dtype=torch.bfloat16)`) the shards stay float32 and are cast before they
-# are gathered: half the traffic, and the same 16 bytes over N. (PyTorch documentation, "torch.distributed.fsdp.fully_shard".)
+# None of them is ZeRO-1. `SHARD_GRAD_OP` is often called ZeRO-2, but it cuts weights between steps. In mixed
+# precision (`MixedPrecisionPolicy(param_dtype=torch.bfloat16)`) the shards stay in FP32 and are cast before
+# they are gathered. That halves the traffic, and memory is still 16 bytes over N. (PyTorch documentation,
+# "torch.distributed.fsdp.fully_shard".)
 #
 # ## 7 · More room: host memory and disk
 #
-# Host memory is larger than a GPU's, a disk larger still; the links to them are slow. **ZeRO-Offload** (2021) moves optimizer
-# states and Adam itself to the CPU. **ZeRO-Infinity** (2021) keeps weights there or on NVMe, and adds two ideas:
+# Host memory is larger than a GPU's memory, and a disk is larger still, but the links to them are slow.
+# **ZeRO-Offload** (2021) moves the optimizer states and Adam itself to the CPU. **ZeRO-Infinity** (2021) can
+# also keep weights in host memory or on NVMe disks. It adds two ideas:
 #
-# - **Bandwidth-centric partitioning**: *every* parameter is cut over all ranks. Each rank fetches its slice over a PCIe
-#   link of its own, all at once, and an all-gather over NVLink puts it together.
-# - **Memory-centric tiling**: one huge operator is cut into tiles that run one after the other, and only a tile's
-#   weights are gathered.
+# - **Bandwidth-centric partitioning.** *Every* parameter is cut over all ranks. Each rank fetches its slice
+#   over its own PCIe link, all at the same time, and an all-gather over NVLink puts the slices together.
+# - **Memory-centric tiling.** A huge operator is cut into tiles that run one after the other, so only one
+#   tile's weights are gathered at a time.
 
 # %%
 pcie, nvlink = (float(hardware.link(name).per_direction) for name in ("PCIe 5.0 ×16", "NVLink 4"))
@@ -529,28 +579,32 @@ one_owner = 1e9 / pcie + costs.tree_broadcast(costs.Network(0, nvlink), 8, 1e9)
 sliced = 1e9 / 8 / pcie + costs.ring_all_gather(costs.Network(0, nvlink), 8, 1e9)
 print(f"1 GB to 8 GPUs, modelled: by one owner {1e3 * one_owner:.1f} ms, in slices {1e3 * sliced:.1f} ms")
 
-# a layer of 64 → 4,096 in eight tiles: the same result, an eighth of its weights at a time
+# A layer of 64 → 4,096 in eight tiles gives the same result with an eighth of its weights at a time.
 numbers = torch.Generator().manual_seed(0)
 x, w = torch.randn(4, 64, generator=numbers), torch.randn(64, 4096, generator=numbers)
 tiled = torch.cat([x @ tile for tile in w.chunk(8, dim=1)], dim=1)
 print(
-    f"tiled: off by {float((tiled - x @ w).abs().max()):.1g}, {w.chunk(8, dim=1)[0].numel() * 4:,} of {4 * w.numel():,} B"
+    f"in tiles: off by at most {float((tiled - x @ w).abs().max()):.1g}, "
+    f"with {w.chunk(8, dim=1)[0].numel() * 4:,} of {4 * w.numel():,} B of weights at a time"
 )
 
 # %% [markdown]
-# A fetch that nobody waits for costs nothing. So fetch **ahead**, while another layer computes; that takes a place in
-# memory. `carry_out(plan, layers, fetch, compute, room)` is a model of it: a program goes through a list of events.
+# If a layer has arrived before anybody needs it, its fetch costs no time. So it is fetched **ahead**, while
+# another layer computes, although that takes a second place in memory. `carry_out(plan, layers, fetch,
+# compute, room)` models such a program, which goes through a list of events:
 #
-# - `"fetch 3"` asks for layer 3 and goes on at once; the link takes `fetch` steps a layer, one after the other. The
-#   layer occupies one of `room` places from now on.
-# - `"forward 3"` (`compute` steps) and `"backward 3"` (twice that) wait for their layer, and the program for them.
-# - `"evict 3"` frees the place, at once: weights do not change before the step.
+# - `"fetch 3"` asks for layer 3, and the program continues at once. The link needs `fetch` steps for a layer,
+#   and handles one layer after the other. The layer occupies one of the `room` places as soon as it is asked
+#   for.
+# - `"forward 3"` (`compute` steps) and `"backward 3"` (twice as many) wait until their layer has arrived. The
+#   program waits until they are done.
+# - `"evict 3"` frees the layer's place at once, because weights do not change before the optimizer's step.
 
 # %%
 
 
 def draw(plan, *asked):
-    """The plan's timeline: F is forward, B backward, numbers are layers."""
+    """The plan's timeline: F is forward, B is backward, and numbers are layers."""
     spans = []
     for part in carry_out(plan, *asked).parts:
         row = "link" if part.what == "fetch" else "compute"
@@ -568,15 +622,19 @@ print(f"{carry_out(one_by_one(12, 3, 2, 4), 12, 3, 2, 4).time:.0f} steps")
 draw(one_by_one(5, 3, 2, 2), 5, 3, 2, 2)
 
 # %% [markdown]
-# **Predict.** 12 layers, room for 4. How many fetches does it take at least, forward and backward?
+# **Predict.** There are 12 layers, and room for 4. How many fetches do forward and backward take together, at
+# least?
 
 # %%
 gpulab.predict("shard.fetches", ...)
 
 # %% [markdown]
-# **Do.** Write `offload(layers, fetch, compute, room)`: a plan, a list of such events, that does all forwards 0 … L − 1
-# and then all backwards L − 1 … 0. `room` is at least 1; layers that stay at the end are fine. **Budget:** as short as
-# the best plan, with as few fetches as there can be. About 20 lines.
+# **Do.** Write `offload(layers, fetch, compute, room)`, which returns a plan. About 20 lines.
+#
+# - Input: whole numbers. `layers` and `room` are at least 1, and `room` may exceed `layers`.
+# - Output: a list of events as above, which runs all forwards 0 … L − 1 and then all backwards L − 1 … 0.
+#   Layers may still be on the device at the end.
+# - **Budget:** the plan is as short as the best one, and has as few fetches as possible.
 
 
 # %% nbgrader={"grade": false, "grade_id": "offload", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -617,15 +675,16 @@ print(f"{carry_out(offload(12, 3, 2, 4), 12, 3, 2, 4).time:.0f} steps")
 draw(offload(5, 3, 2, 2), 5, 3, 2, 2)
 
 # %% [markdown]
-# **See.** The same on this machine, measured: layers of 16 MB in files that are mapped into memory, read from disk
-# (the page cache is asked to forget them), and used. One thread reads ahead while another computes.
+# **See.** Now the same is measured on this machine. Eight layers of 16 MB lie in files that are mapped into
+# memory. Each is read from disk (the page cache is asked to forget the files first) and then used. One thread
+# reads ahead while another computes.
 
 # %%
 FILES, SIDE = 8, 2048
 
 
 def forget(path):
-    """Ask the system to drop a file from its page cache. Where it cannot be asked, reads come from memory."""
+    """Ask the system to drop a file from its page cache. If it cannot be asked, reads come from memory."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
         if hasattr(os, "posix_fadvise"):
@@ -675,27 +734,30 @@ for name, (_, seconds) in took.items():
 gpulab.plot.timeline(took["fetched ahead"][0], "ms")
 
 # %% [markdown]
-# **Why.** At best, fetching ahead takes as long as the slower of the two instead of their sum. A GPU's link is slower
-# relative to its arithmetic. The time in which one 16-bit weight comes over PCIe 5.0 is that of so many operations of
-# an H100 at its dense peak, two for each token that uses the weight:
-#
+# **Why.** At best, fetching ahead takes as long as the slower of the two activities, instead of their sum. A
+# GPU computes faster than this machine, but its link is slower in relation to that. While a single 16-bit
+# weight crosses PCIe 5.0, an H100 at its dense peak could do the number of operations that the next cell
+# prints. A token needs two of them for each weight, so half as many tokens must share a fetch to hide it.
 
 # %%
 rate = float(hardware.find("H100").peak("float16", tensor=True))
-print(f"{2 / pcie * rate:,.0f} operations: {rate / pcie:,.0f} tokens a fetch hide it")
+print(f"{2 / pcie * rate:,.0f} operations, so {rate / pcie:,.0f} tokens per fetch hide it")
 
 # %% [markdown]
 # ## 8 · Activations
 #
-# What backward needs from forward is not divided by ZeRO: each rank has its own samples. For a transformer layer with
-# sequence s, micro-batch b, width h and a heads, in 16 bits, nothing recomputed (V. Korthikanti et al., 2022):
+# ZeRO does not divide what backward needs from forward, because each rank has its own samples. A transformer
+# layer with sequence length s, micro-batch b, width h and a heads keeps, in 16 bits and without any
+# recomputation (V. Korthikanti et al., 2022),
 #
 #     bytes of a layer = s · b · h · (34 + 5 · a · s / h)
 #
-# The second term are the scores and what softmax and dropout make of them; FlashAttention (lab 12) does not store
-# them. "Batch × sequence × width × layers" is far off: it counts one number a token and layer.
+# The second term counts attention's scores and what softmax and dropout make of them. FlashAttention (lab 12)
+# does not store them. The common estimate "batch × sequence × width × layers" is far too low, because it
+# counts a single number per token and layer.
 #
-# **Predict.** GPT-3: 96 layers, width 12,288, 96 heads. One sequence of 2,048 tokens: how many GB?
+# **Predict.** GPT-3 has 96 layers, width 12,288 and 96 heads. How many GB do the activations of one sequence
+# of 2,048 tokens take?
 
 # %%
 gpulab.predict("shard.activations", ...)
@@ -704,7 +766,7 @@ gpulab.predict("shard.activations", ...)
 
 
 def activations(sequence, batch, width, heads):
-    """Bytes of a layer: with all, without scores, with its input alone."""
+    """Bytes that a layer keeps: everything, all but scores, or only its input."""
     unit = sequence * batch * width
     return unit * (34 + 5 * heads * sequence / width), 34 * unit, 2 * unit
 
@@ -712,23 +774,29 @@ def activations(sequence, batch, width, heads):
 gpt3 = [96 * size / 1e9 for size in activations(2048, 1, 12288, 96)]
 gpulab.predict("shard.activations", measured=gpt3[0])
 gpulab.plot.bars(
-    dict(zip(("keep all", "without scores", "inputs alone"), gpt3, strict=True)),
-    "GB a sequence, GPT-3",
+    dict(zip(("keep all", "all but scores", "only inputs"), gpt3, strict=True)),
+    "GB per sequence, GPT-3",
     log=True,
 )
 
 # %% [markdown]
-# What is not kept is computed again in backward (lab 08). Three choices a layer:
+# Whatever is not kept must be computed again in backward (lab 08). There are three choices for each layer:
 #
-# | keep | bytes | FLOPs again |
+# | keep | bytes | FLOPs to do again |
 # |---|---|---|
 # | all | s b h (34 + 5 a s / h) | 0 |
 # | all but scores | 34 s b h | 4 b s² h |
-# | the input | 2 s b h | 24 b s h² + 4 b s² h (a whole forward) |
+# | only the input | 2 s b h | 24 b s h² + 4 b s² h (a whole forward) |
 #
-# **Do.** Write `recompute(layers, batch, sequence, width, heads, memory)`: how many of the layers keep all, all but
-# scores, and their input, as a list of three numbers. Their bytes fit into `memory`, which is enough for inputs; the
-# layer that is being recomputed is not counted. **Budget:** the fewest FLOPs again. About 10 lines.
+# **Do.** Write `recompute(layers, batch, sequence, width, heads, memory)`, which picks a choice for each
+# layer. About 10 lines.
+#
+# - Input: whole numbers. `memory` is in bytes, and always enough to keep the inputs of all layers.
+# - Output: a list of three whole numbers, which say how many layers keep all, all but scores, and only their
+#   input. Their sum is `layers`.
+# - The bytes that these layers keep must fit into `memory`. What a layer needs while it is being recomputed
+#   is not counted.
+# - **Budget:** the fewest FLOPs to do again.
 
 
 # %% nbgrader={"grade": false, "grade_id": "recompute", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -756,7 +824,7 @@ gpulab.need(recompute)
 
 
 def share_again(memory):
-    """Percent of a forward pass that is computed again for GPT-3's shape in so many bytes."""
+    """Percentage of a forward pass that is computed again if GPT-3's activations have so many bytes."""
     _, some, inputs = recompute(96, 1, 2048, 12288, 96, memory)
     scores, forward = 4 * 2048**2 * 12288, 24 * 2048 * 12288**2 + 4 * 2048**2 * 12288
     return 100 * (some * scores + inputs * forward) / (96 * forward)
@@ -766,39 +834,44 @@ gpulab.plot.lines(
     {"least recomputed": [(gb, share_again(gb * 10**9)) for gb in range(5, 281, 11)]},
     "GB for activations",
     "% of a forward pass",
-    "Down to about 82 GB only scores are dropped, which is cheap; below, whole layers are computed again.",
+    "Down to about 82 GB it is enough to drop scores, which is cheap. Below, whole layers are recomputed.",
 )
 
 # %% [markdown]
-# **Why.** Scores are 70 % of GPT-3's activations and 3 % of its forward work, so they go first: **selective
-# recomputation**. Whole layers cost about a third more work in all, because backward is twice a forward. In
-# configurations: `activation_checkpointing` (DeepSpeed), `--recompute-granularity selective` or `full` (Megatron).
+# **Why.** Scores are 70 % of GPT-3's activations but only 3 % of its forward work, so they are dropped first.
+# This is called **selective recomputation**. Recomputing whole layers adds a forward pass to a step that had
+# one forward and a backward of twice the work, so it costs a third more in all. The settings are called
+# `activation_checkpointing` in DeepSpeed and `--recompute-granularity selective` or `full` in Megatron.
 #
 # ## 9 · Configurations
 #
 # ![16 GPUs as a box: 2 in tensor parallel, 2 in the pipeline, and what is left, 16 ÷ (2 · 2) = 4, in data parallel. The global batch is micro-batch × accumulation × 4.](drawings/product_of_sizes.svg)
 #
-# **DeepSpeed** takes a JSON file. Its engine does in three calls what you wrote above:
+# **DeepSpeed** reads its settings from a JSON file. Its engine then does what you wrote above, in three
+# calls:
 #
 #     engine, optimizer, _, _ = deepspeed.initialize(model=model, model_parameters=…, config="ds.json")
 #     loss = engine(batch); engine.backward(loss); engine.step()
 #
-# `engine.step()` after every micro-batch; the engine knows when an accumulation is complete. The first identity of all
-# such files:
+# `engine.step()` is called after every micro-batch, because the engine knows when an accumulation is
+# complete. Every such file must satisfy one identity:
 #
 #     train_batch_size = train_micro_batch_size_per_gpu × gradient_accumulation_steps × data-parallel ranks
 #
-# Tensor and pipeline parallelism (lab 17) cut one copy of the model, inside layers and between them, over tensor ×
-# pipeline GPUs. Data-parallel ranks are all GPUs over that. Two numbers give the third; three may contradict each other.
+# Tensor parallelism cuts a copy of the model inside its layers, and pipeline parallelism cuts it between
+# layers (lab 17). Together they spread one copy over tensor × pipeline GPUs. So the number of data-parallel
+# ranks is the number of all GPUs divided by that product. Two of the three batch numbers determine the third.
+# If a file gives all three, they may contradict each other.
 #
-# **Predict.** Batch 1,536, micro-batch 1, 1,024 GPUs, tensor 8, pipeline 8: how many accumulation steps?
+# **Predict.** The batch is 1,536 and the micro-batch 1, on 1,024 GPUs with tensor 8 and pipeline 8. How many
+# accumulation steps are there?
 
 # %%
 gpulab.predict("shard.accumulate", ...)
 
 # %% [markdown]
-# This file has a number of mistakes that common guides have, too. Which of them would stop a run, and which only slow it
-# down?
+# The file in the next cell has several mistakes that common guides have, too. Which of them would stop a run,
+# and which would only slow it down?
 
 # %%
 COMMON = {
@@ -817,7 +890,7 @@ COMMON = {
         "offload_param": {"device": "cpu"},
     },
 }
-SCHEDULERS = {  # the keys that each takes: deepspeed/runtime/lr_schedules.py, August 2026
+SCHEDULERS = {  # the keys that each type takes: deepspeed/runtime/lr_schedules.py, August 2026
     "WarmupLR": ("warmup_min_lr", "warmup_max_lr", "warmup_num_steps", "warmup_type"),
     "WarmupDecayLR": ("total_num_steps", "warmup_min_lr", "warmup_max_lr", "warmup_num_steps", "warmup_type"),
     "WarmupCosineLR": (
@@ -830,25 +903,28 @@ SCHEDULERS = {  # the keys that each takes: deepspeed/runtime/lr_schedules.py, A
 }
 
 # %% [markdown]
-# **Do.** Write `config(settings, gpus, tensor, pipeline)`. `settings` is such a dictionary; any part may be missing, but
-# two of the three batch numbers are there. A scheduler has a `type` of the three, an offload has a `device`, and there
-# are at least tensor × pipeline GPUs. Return `{"batch": […], "problems": […]}`.
+# **Do.** Write `config(settings, gpus, tensor, pipeline)`, which checks such a file. About 25 lines.
 #
-# `batch` is the list of the three numbers in the order of the identity, the missing one worked out; or `None` if whole
-# numbers cannot make it true, data-parallel ranks among them. `problems` is a sorted list of these words:
+# - `settings` is a dictionary like `COMMON`. Any part of it may be missing, but at least two of the three
+#   batch numbers are given. A `scheduler` always has `params` and one of the three types, and an offload
+#   always has a `device`.
+# - `gpus`, `tensor` and `pipeline` are whole numbers, and there are at least tensor × pipeline GPUs.
+# - Output: `{"batch": […], "problems": […]}`. `batch` lists the three numbers in the order of the identity,
+#   with a missing one worked out. It is `None` if no whole numbers satisfy the identity. The data-parallel
+#   ranks must be whole, too. `problems` is a sorted list of words from this table:
 #
 # | word | when |
 # |---|---|
 # | `batch` | the identity cannot hold |
 # | `fp16 and bf16` | both have `enabled` true |
-# | `offload_param` | its `device` is other than `none`, and the `stage` (0 if not given) is below 3 |
-# | `offload_optimizer` | its `device` is other than `none`, and the stage is 0 |
+# | `offload_param` | its `device` is not `none`, and the `stage` (0 if not given) is below 3 |
+# | `offload_optimizer` | its `device` is not `none`, and the stage is 0 |
 # | `pipeline` | `pipeline` is above 1, and the stage is 2 or 3 |
-# | `reduce_bucket_size`, `allgather_bucket_size` | given, and below 5,000,000, a hundredth of the default (a rule of ours) |
-# | a key of the scheduler's `params` | its `type` does not take it |
+# | `reduce_bucket_size`, `allgather_bucket_size` | given, and below 5,000,000, a hundredth of the default (our own rule) |
+# | a key of the scheduler's `params` | its `type` does not take this key |
 #
-# What `params` lacks is not among the words, although WarmupCosineLR also needs `total_num_steps`. All answers must be
-# right. About 25 lines.
+# Keys that `params` lacks are not reported, although WarmupCosineLR also needs `total_num_steps`. Full marks
+# need every answer right.
 
 
 # %% nbgrader={"grade": false, "grade_id": "config", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -895,19 +971,20 @@ for gpus in (4, 8):
     print(gpus, "GPUs:", config(COMMON, gpus, 1, 1))
 
 # %% [markdown]
-# **Why.** A file with all three numbers is good for one number of GPUs only; leave one out. DeepSpeed refuses wrong
-# scheduler keys, a false identity, two formats at once, and pipelines with stage 2 or 3. `offload_param` is documented for
-# stage 3 only. Small buckets are accepted, and every message pays its latency.
+# **Why.** A file that gives all three batch numbers is valid for a single number of GPUs, so leave one out.
+# DeepSpeed refuses wrong scheduler keys, a false identity, both formats at once, and pipelines with stage 2
+# or 3. `offload_param` is documented for stage 3 only. Small buckets are accepted, but each message pays its
+# latency.
 
 # %% [markdown]
 # ### What else DeepSpeed has
 #
-# | feature | what | at most, by its makers |
+# | feature | what it does | its makers' best case |
 # |---|---|---|
-# | 1-bit Adam, 1-bit LAMB, 0/1 Adam | momentum is sent in a bit, errors kept (lab 15), between nodes | 5 ×, 4.6 ×, 26 × fewer bytes |
-# | 3-D parallelism | ZeRO-1 with tensor and pipeline parallelism | – |
-# | progressive layer dropping | layers are skipped at random, more often later | – |
-# | DeepSpeed-Chat | reinforcement learning from human feedback (RLHF): a model that trains and generates in turn | – |
+# | 1-bit Adam, 1-bit LAMB, 0/1 Adam | send the momentum in one bit per number between nodes, and keep the errors (lab 15) | 5, 4.6 and 26 times fewer bytes |
+# | 3-D parallelism | combines ZeRO-1 with tensor and pipeline parallelism | – |
+# | progressive layer dropping | skips layers at random, more often as training goes on | – |
+# | DeepSpeed-Chat | reinforcement learning from human feedback (RLHF): a model trains and generates in turn | – |
 #
 # (deepspeed.ai tutorials on 1-bit Adam, 1-bit LAMB and 0/1 Adam; August 2026.)
 
@@ -916,44 +993,52 @@ for gpus in (4, 8):
 #
 # ![Megatron and DeepSpeed together: inside a node the tensors are cut, between some nodes the layers, and over what is left DeepSpeed shards the optimizer's state.](drawings/together.svg)
 #
-# Megatron-LM brings tensor and pipeline parallelism (lab 17), DeepSpeed ZeRO and offload; the fork **Megatron-DeepSpeed**,
-# which trained BLOOM, has both. Arguments of the one stand beside a JSON file of the other:
+# Megatron-LM has tensor and pipeline parallelism (lab 17), and DeepSpeed has ZeRO and offload. The fork
+# **Megatron-DeepSpeed**, which trained BLOOM, has both. Megatron's settings are arguments of the command, and
+# DeepSpeed's are in a JSON file:
 #
 #     deepspeed pretrain_gpt.py --tensor-model-parallel-size 8 --pipeline-model-parallel-size 4 \
 #         --micro-batch-size 1 --global-batch-size 1536 --deepspeed --deepspeed_config ds.json --zero-stage 1
 #
-# (Flags as in its `examples_deepspeed`, July 2025.) Pipelines go with ZeRO-1: each of a schedule's many backwards would
-# reduce-scatter gradients or gather weights again. Megatron-LM's own ZeRO-1 is `--use-distributed-optimizer`.
+# (Flags as in its `examples_deepspeed`, July 2025.) Pipelines are combined with ZeRO-1 only, because a step
+# has many backwards. With stage 2 each would reduce-scatter gradients, and with stage 3 it would also gather
+# the weights. Megatron-LM's own ZeRO-1 is called `--use-distributed-optimizer`.
 
 # %% [markdown]
 # ### NeMo: configuration in Python
 #
-# NeMo 1.0 was configured in YAML, **NeMo 2.0** (2024) in Python, above Megatron Core:
+# NeMo 1.0 was configured in YAML. **NeMo 2.0** (2024), which builds on Megatron Core, is configured in
+# Python.
+#
+# <details><summary>What such a configuration looks like, and what comes after NeMo 2.0</summary>
 #
 #     strategy = nl.MegatronStrategy(tensor_model_parallel_size=8, pipeline_model_parallel_size=4,
 #                                    context_parallel_size=1, sequence_parallel=True)
 #     trainer = nl.Trainer(devices=8, num_nodes=128, strategy=strategy, max_steps=1000)
 #     data = llm.MockDataModule(seq_length=2048, micro_batch_size=1, global_batch_size=1536)
 #
-# *NeMo-Run* wraps such calls (`run.Partial`) and launches them. **AutoModel** trains Hugging
-# Face models with FSDP2. By 2026 NVIDIA's guide leads to *Megatron Bridge*, with the same ideas. (NeMo Framework User Guide
-# 25.02; "NeMo 2.0 to Megatron Bridge Migration Guide", 2026.)
+# *NeMo-Run* wraps such calls (`run.Partial`) and launches them. **AutoModel** trains Hugging Face models with
+# FSDP2. By 2026 NVIDIA's guide recommends moving to *Megatron Bridge*, which has the same ideas. (NeMo
+# Framework User Guide 25.02; "NeMo 2.0 to Megatron Bridge Migration Guide", 2026.)
+# </details>
 
 # %% [markdown]
 # ## 10 · Which framework, which recipe
 #
-# | you have | take |
+# | your situation | use |
 # |---|---|
-# | states fit on each GPU | DDP |
-# | a PyTorch model, states fit over all GPUs | FSDP2 |
-# | that, and host memory or NVMe must help | DeepSpeed ZeRO-3 with offload |
-# | hundreds of GPUs, a standard transformer | Megatron Core: tensor × pipeline × data, ZeRO-1 |
+# | all states fit on each GPU | DDP |
+# | a PyTorch model whose states fit over all GPUs together | FSDP2 |
+# | the same, but host memory or NVMe must help | DeepSpeed ZeRO-3 with offload |
+# | hundreds of GPUs and a standard transformer | Megatron Core: tensor × pipeline × data, ZeRO-1 |
 # | code that uses FairScale | move it to FSDP2 |
 #
-# **LoRA** (lab 14) trains small low-rank matrices, its adapters, beside frozen weights, **QLoRA** beside weights
-# in 4 bits. What is frozen has neither gradient nor states: 2 bytes or half a byte a parameter.
+# Fine-tuning is far cheaper. **LoRA** (lab 14) trains small matrices, its adapters, beside frozen weights,
+# and **QLoRA** does so beside weights in 4 bits. A frozen weight has no gradient and no states, so it takes
+# only 2 bytes, or half a byte.
 #
-# **Predict.** All 70 billion parameters are trained. How many GPUs of 80 GB do the states alone take?
+# **Predict.** All 70 billion parameters of a model are trained. How many GPUs of 80 GB are needed for the
+# sixteen bytes alone?
 
 # %%
 gpulab.predict("shard.seventy", ...)
@@ -972,35 +1057,37 @@ recipes = {  # GB on each of 8 GPUs, activations left out
     "QLoRA, FSDP": (seventy / 2 + 16 * adapters) / 8,
 }
 gpulab.plot.bars(
-    {name: size / 1e9 for name, size in recipes.items()}, "GB a GPU, 8 GPUs", budget=80, log=True
+    {name: size / 1e9 for name, size in recipes.items()}, "GB per GPU, 8 GPUs", budget=80, log=True
 )
 
 # %% [markdown]
-# **Why.** A published recipe reads "ZeRO-2 for 70B": that works only because its weights are in 4 bits. ZeRO-2 divides
-# no weights, and 140 GB of 16-bit ones fit on no GPU of 80 GB. FSDP can cut 4-bit weights if they are *stored* in a
-# float format (`bnb_4bit_quant_storage=torch.bfloat16`), the same as all other tensors of the group; so two GPUs of 24
-# GB tune 70B. (bitsandbytes documentation, "FSDP-QLoRA".) By the figure that is 46.2 / 2 = 23.1 GB each: 0.9 GB is
-# left, so activations must be recomputed, for short sequences, or some states offloaded.
+# **Why.** A published recipe reads "ZeRO-2 for 70B". That can only work because its weights have 4 bits.
+# ZeRO-2 divides no weights, and 140 GB of 16-bit weights do not fit on a GPU of 80 GB. FSDP can cut 4-bit
+# weights as well, provided they are *stored* in the float format of all other tensors in the group
+# (`bnb_4bit_quant_storage=torch.bfloat16`). In this way two GPUs of 24 GB can fine-tune a 70B model
+# (bitsandbytes documentation, "FSDP-QLoRA"). By the figure each of them holds 46.2 / 2 = 23.1 GB, which
+# leaves 0.9 GB. So sequences must be short and activations recomputed, or some states offloaded.
 #
-# **Decide.** Ungraded. Write a line for each, with a number, then open the answers.
+# **Decide.** Ungraded. Write down one line with a number for each case, then open the answers.
 #
-# 1. 8 B parameters, all trained, one node of 8 GPUs with 80 GB.
-# 2. 70 B, all trained, two such nodes, 400 Gbit/s a GPU between them.
-# 3. 405 B from scratch on 2,048 GPUs.
+# 1. 8 B parameters, all trained, on one node of 8 GPUs with 80 GB each.
+# 2. 70 B parameters, all trained, on two such nodes, with 400 Gbit/s per GPU between them.
+# 3. 405 B parameters from scratch on 2,048 GPUs.
 #
 # <details><summary>Answers</summary>
 #
-# 1. 128 GB of states: not DDP. FSDP2 over 8: 16 GB, the rest for activations.
-# 2. 1,120 GB over 16 are 70 GB of 80: too tight for activations. Offload optimizer states to the host (12 of 16 bytes:
-#    17.5 GB stay), or find more GPUs.
-# 3. Tensor 8 inside a node, pipeline between nodes, ZeRO-1 over the rest: with ZeRO-3 alone each GPU would gather 810
-#    GB twice a micro-batch.
+# 1. The states take 128 GB, so DDP is impossible. With FSDP2 over 8 GPUs they take 16 GB each, and the rest
+#    is free for activations.
+# 2. 1,120 GB over 16 GPUs are 70 GB of 80, which is too tight for activations. Offload the optimizer states
+#    to the host. These are 12 of the 16 bytes, so 17.5 GB stay on each GPU. Otherwise find more GPUs.
+# 3. Use tensor 8 inside a node, a pipeline between nodes, and ZeRO-1 over the rest. With ZeRO-3 alone, each
+#    GPU would gather 810 GB twice per micro-batch.
 # </details>
 #
 # ## Detective · A loss that depends on the ranks
 #
-# A colleague's ZeRO step with gradient clipping. "On one rank and on four the losses agree, step by step, as long as I
-# do not clip. With clipping they part at once, and I clip to the same norm!"
+# A colleague shows you her ZeRO step with gradient clipping. "Without clipping, the losses on one rank and on
+# four agree at every step. With clipping they differ from the start, although I clip to the same norm!"
 
 # %%
 DATA, FEATURES, RATE = 64, 16, 0.05
@@ -1024,7 +1111,7 @@ def their_step(weights, gradient, limit):
 
 
 def gradient_of(weights):
-    """Of the mean squared error of this rank's part of the data."""
+    """The gradient of the mean squared error of this rank's part of the data."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     x, y = inputs.chunk(ranks)[rank], targets.chunk(ranks)[rank]
     return 2 * x.T @ (x @ weights - y) / len(x)
@@ -1046,16 +1133,22 @@ gpulab.plot.lines(
     {f"{n} rank{'s' * (n > 1)}": list(enumerate(ran[n, 4.0], 1)) for n in (1, 4)},
     "step",
     "loss, clipped to 4",
-    "With the same limit, four ranks take other steps than one. A lower loss does not make them the right ones.",
+    "With the same limit, four ranks take other steps than one rank. A lower loss does not make them right.",
 )
 
 # %% [markdown]
-# **Do.** Find the cause with your own numbers: run `their_step` from zero weights on one and on four ranks, and compare
-# how far each weight moved with RATE times its gradient. Then write `clip(gradient, limit)`: `gradient` is this rank's
-# shard of the mean gradient, shards may differ in length; return the shard of the gradient clipped to a norm of
-# `limit` over all ranks, as a new tensor. A gradient of zeros stays one. **Budget:** 24 bytes from the busiest rank.
-# About 5 lines. The first cell is for your experiment, ungraded; `gradient_of` and `their_step` run inside
-# `distributed.run`.
+# **Do.** Find the cause with numbers of your own. From zero weights, run `their_step` on one rank and on
+# four, and compare how far each weight moved with RATE times its gradient. The next cell is for this
+# experiment and is not graded. Call `gradient_of` and `their_step` inside `distributed.run`.
+#
+# Then write `clip(gradient, limit)`. About 5 lines.
+#
+# - Input: `gradient`, this rank's shard of the mean gradient, FP32. Shards may differ in length. `limit` is a
+#   positive float.
+# - Output: this rank's shard of the gradient clipped to a norm of `limit` over **all** ranks, as a new
+#   tensor. A gradient that is no longer than `limit` is returned unchanged, and a gradient of zeros stays
+#   zero.
+# - **Budget:** the busiest rank sends at most 24 bytes.
 
 # %%
 # Your experiment.
@@ -1077,37 +1170,45 @@ gpulab.check("shard.clip", clip)
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what was wrong, why did it not show without clipping, and which numbers of your own
-# experiment show it? Does the step still go in the gradient's direction? It is worth 2 points that no check gives; a
-# person reads it: 1 point for the cause, 1 point for a number that you measured.
+# Answer in three to five sentences. What was wrong, why did it not show without clipping, and which numbers
+# of your own experiment show it? Does the step still go in the gradient's direction?
+#
+# The answer is worth 2 points, which a person gives: 1 point for the cause, and 1 point for a number that you
+# measured.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "clip-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** Each rank clips by the norm of its own shard, not of the whole gradient. Without clipping no norm is used,
-# and on one rank the shard is the whole. From zero weights the gradient's norm is 21.7: on one rank every weight moves
-# 0.185 times as far as unclipped (4 / 21.7), and the step is 4 · RATE long. On four ranks the shards' norms are 0.57,
-# 4.1, 10.2 and 18.7, and the factors 1, 0.98, 0.39 and 0.21: the step is 6.95 · RATE long. Factors differ from shard to
-# shard, so it no longer goes in the gradient's direction (cosine 0.88).
+# **2 points:** Each rank clips by the norm of its own shard instead of the norm of the whole gradient.
+# Without clipping no norm is used, and on one rank the shard is the whole gradient, so nothing shows. From
+# zero weights the gradient's norm is 21.7. On one rank every weight moves 0.185 times as far as without
+# clipping (4 / 21.7), and the step is 4 · RATE long. On four ranks the shards' norms are 0.57, 4.1, 10.2 and
+# 18.7, so their factors are 1, 0.98, 0.39 and 0.21, and the step is 6.95 · RATE long. The factors differ from
+# shard to shard, so the step no longer goes in the gradient's direction (cosine 0.88).
 #
-# **1 point** (cause without a number): Each rank clips by the norm of its own shard instead of the norm of all.
+# **1 point** (cause without a number): Each rank clips by the norm of its own shard instead of the norm of
+# all shards together.
 #
 # **0 points:** Floating-point sums depend on their order. Or: the gradient is averaged twice.
 
 # %% [markdown]
 # ## Beyond · How far to shard
 #
-# Open-ended and ungraded. 32 GPUs in 4 nodes, 7 billion parameters, 14 GB in 16 bits. In **hybrid sharding** a group of
-# GPUs shares one copy of the states: weights are gathered inside the group, gradients reduce-scattered there, and their
-# shards are all-reduced between groups. Links inside a node and between nodes can work at the same time. Model a step
-# of your own, as `hybrid` does; states must fit into 80 GB. The figure of merit is its communication.
+# This task is open-ended and ungraded. You have 32 GPUs in 4 nodes and a model of 7 billion parameters, which
+# are 14 GB in 16 bits. In **hybrid sharding** a group of GPUs shares one copy of the states. Weights are
+# gathered inside the group and gradients are reduce-scattered there. Then the shards of the gradients are
+# all-reduced between groups. Links inside a node and links between nodes can be busy at the same time.
+#
+# Model a step of your own, as `hybrid` does. The states must fit into 80 GB. The figure of merit is the time
+# for communication.
 #
 # | way | ms |
 # |---|---|
 # | shard over all 32 | printed below |
-# | shard over a node, all-reduce between | printed below |
+# | shard over a node, all-reduce between nodes | printed below |
 # | yours | yours |
-# | a reference | three collectives inside a node, everything between hidden behind them; printed below |
+# | a reference: three collectives inside a node, with everything between nodes hidden behind them | printed below |
 #
-# The reference is no bound: with fewer collectives inside a node, or smaller groups, a step can be shorter.
+# The reference is not a bound. With fewer collectives inside a node, or with smaller groups, a step can be
+# shorter.
 
 # %%
 nodes = {
@@ -1117,7 +1218,7 @@ nodes = {
 
 
 def hybrid(group, size=14e9):
-    """Seconds of a step: three collectives inside groups of so many GPUs, an all-reduce of shards between them."""
+    """Seconds of a step: three collectives inside groups of `group` GPUs, an all-reduce of shards between."""
     network = nodes["inside"] if group <= 8 else nodes["between"]
     within = 3 * costs.ring_all_gather(network, group, size)
     return within + costs.ring_all_reduce(nodes["between"], 32 // group, size / group)
@@ -1129,30 +1230,32 @@ print(f"reference: {1e3 * 3 * costs.ring_all_gather(nodes['inside'], 8, 14e9):.0
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. What of the sixteen bytes does each stage divide?</summary>
+# <details><summary>1. Which of the sixteen bytes does each stage divide?</summary>
 #
-# Stage 1 the 12 of the optimizer, stage 2 also the gradients' 2, stage 3 also the weights' 2.
+# Stage 1 divides the optimizer's 12, stage 2 also the gradient's 2, and stage 3 also the weight's 2.
 # </details>
 #
-# <details><summary>2. Why is ZeRO-2 no more traffic than DDP?</summary>
+# <details><summary>2. Why does ZeRO-2 need no more traffic than DDP?</summary>
 #
-# An all-reduce is a reduce-scatter and an all-gather. ZeRO-2 puts the optimizer in between, and gathers weights instead
-# of gradients.
+# An all-reduce is a reduce-scatter and an all-gather. ZeRO-2 runs the optimizer between these two, and
+# gathers weights instead of gradients.
 # </details>
 #
-# <details><summary>3. What are the 1.5 of ZeRO-3?</summary>
+# <details><summary>3. Why does ZeRO-3 need 1.5 times DDP's traffic?</summary>
 #
-# Weights are gathered in forward and again in backward, gradients are reduce-scattered: three halves of an all-reduce.
+# Weights are gathered in forward and again in backward, and gradients are reduce-scattered. Each of the three
+# is half an all-reduce.
 # </details>
 #
-# <details><summary>4. Activations do not fit. What goes first?</summary>
+# <details><summary>4. Activations do not fit. What do you drop first?</summary>
 #
-# What is large and cheap to compute again: attention scores. Then whole layers, down to their inputs.
+# Whatever is large and cheap to compute again, which means attention's scores. After that, whole layers
+# except for their inputs.
 # </details>
 #
-# <details><summary>5. A file says batch 512, micro-batch 32, accumulation 4. On how many GPUs does it run?</summary>
+# <details><summary>5. Batch 512, micro-batch 32, accumulation 4: on how many GPUs does this run?</summary>
 #
-# On four data-parallel ranks, and on no other number.
+# On four data-parallel ranks and no other number, because 512 / (32 · 4) = 4.
 # </details>
 
 # %%
@@ -1163,31 +1266,36 @@ gpulab.recap("16")
 #
 # | question | rule |
 # |---|---|
-# | states | 16 B a parameter: 2 + 2 + 12 in mixed precision, 4 + 4 + 8 in float32 |
-# | stage 1, 2, 3 on N ranks | 4 + 12/N, 2 + 14/N, 16/N |
-# | traffic of stage 1, 2 | as DDP, 2 (N − 1)/N · S |
-# | of stage 3 | 1.5 × DDP |
+# | states | 16 B per parameter: 2 + 2 + 12 in 16-bit training, 4 + 4 + 8 in FP32; 18 B with AMP |
+# | stages 1, 2, 3 on N ranks | 4 + 12/N, 2 + 14/N, 16/N bytes per parameter |
+# | traffic of stages 1 and 2 | as DDP: 2 (N − 1)/N · S |
+# | traffic of stage 3 | 1.5 × DDP |
 # | FSDP2 | `fully_shard` on each layer, then on the model |
 # | activations of a layer | s b h (34 + 5 a s / h) B in 16 bits |
-# | recompute | scores first; all layers: a third more work |
-# | offload | fetch ahead, keep the last layers at the turn |
-# | batch | micro × accumulation × GPUs / (tensor · pipeline) |
-# | clip | norm over all shards: all-reduce the sum of squares |
+# | recompute | scores first; recomputing all layers costs a third more work |
+# | offload | fetch ahead; keep the last layers for the start of backward |
+# | batch | micro-batch × accumulation × GPUs / (tensor · pipeline) |
+# | clip | use the norm over all shards: all-reduce the sum of squares |
 #
 # ### Claims you will meet, and what is right
 #
-# - *ZeRO-1 takes O(P/N + G).* Weights stay whole: 4 Ψ + 12 Ψ/N.
+# - *ZeRO-1 takes O(P/N + G).* The weights stay whole: 4 Ψ + 12 Ψ/N bytes for Ψ parameters.
 # - *ZeRO-1 saves 4 ×, ZeRO-2 8 ×.* Only in the limit of many ranks.
-# - *Optimizer states are two to three times the model.* Twice in float32; six times the 16-bit weights in mixed precision.
-# - *GPT-3 in training is about 650 GB of weights.* 350 GB in 16 bits, 2.8 TB with everything.
-# - *GPUs = 6 × parameters × bytes / memory.* 16 bytes a parameter, plus activations, which depend on batch and sequence,
-#   rounded up.
-# - *Switch FSDP between DDP, ZeRO-1 and ZeRO-2.* It has `FULL_SHARD`, `SHARD_GRAD_OP`, `NO_SHARD`, `HYBRID_SHARD`.
-# - *FairScale for production.* Its FSDP lives on in PyTorch.
-# - *`warmup_max_lr` for WarmupCosineLR.* That scheduler takes ratios of the optimizer's rate.
-# - *Global batch = micro-batch × GPUs.* Times accumulation, and data-parallel ranks instead of GPUs.
-# - *Activations are batch × sequence × width × layers.* Times 34 bytes and more: 275 GB for GPT-3, and not 5.
-# - *1-bit Adam: up to 26 × within a node.* 5 × between nodes; 26 × is 0/1 Adam's.
+# - *Optimizer states are two to three times the model.* Twice in FP32, but six times the 16-bit weights in
+#   16-bit training.
+# - *GPT-3 in training has about 650 GB of weights.* It has 350 GB in 16 bits, and 2.8 TB with gradients and
+#   states.
+# - *GPUs = 6 × parameters × bytes / memory.* Take 16 bytes per parameter, add the activations, which depend
+#   on batch and sequence, and round up.
+# - *FSDP can be switched between DDP, ZeRO-1 and ZeRO-2.* It has `FULL_SHARD`, `SHARD_GRAD_OP`, `NO_SHARD`
+#   and `HYBRID_SHARD`.
+# - *FairScale is the choice for production.* Its FSDP lives on in PyTorch.
+# - *WarmupCosineLR takes `warmup_max_lr`.* That scheduler takes ratios of the optimizer's rate.
+# - *Global batch = micro-batch × GPUs.* Multiply by accumulation, too, and count data-parallel ranks instead
+#   of GPUs.
+# - *Activations are batch × sequence × width × layers.* Multiply that by 34 bytes and more: GPT-3 has 275 GB
+#   per sequence, not 5.
+# - *1-bit Adam: up to 26 × within a node.* It is 5 × between nodes. The 26 × are 0/1 Adam's.
 #
 # ### References
 #

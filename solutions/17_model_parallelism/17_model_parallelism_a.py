@@ -13,18 +13,19 @@
 # %% [markdown]
 # # 17 A · Model parallelism: inside a layer
 #
-# **About three hours.** You know labs 12 and 15: attention, collectives, `distributed.run`. No GPU needed.
+# **About three hours.** You need labs 12 and 15: attention, collectives, `distributed.run`. No GPU is needed.
 #
-# One layer of a large model fits on no GPU, or its activations do not. Then the layer itself is cut: its
-# matrices, its vocabulary, its tokens. Each rank computes a part, and a few collectives make it the same
-# layer. You write these cuts for real ranks, and the network counts what you send.
+# In a large model, a single layer or its activations may not fit on one GPU. Then the layer itself must be
+# cut: its matrices, its vocabulary, or its tokens. Each rank computes a part, and a few collectives make the
+# parts add up to the same layer. In this lab you write these cuts for real ranks, and the network counts what
+# you send.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
-# 1. cut two matrices in a row so that one all-reduce is enough, and say which gradients need another;
-# 2. compute a loss over a vocabulary that no rank has;
+# 1. cut two consecutive matrices so that one all-reduce is enough, and say which gradients need another;
+# 2. compute a loss over a vocabulary that no rank has completely;
 # 3. say what sequence parallelism saves, and what it does not;
-# 4. send keys and values round a ring and put attention together from blocks;
+# 4. pass keys and values round a ring, and compute attention block by block;
 # 5. find a layer that is right on one rank and wrong on four.
 
 # %%
@@ -43,15 +44,15 @@ gpulab.start("17")
 # %% [markdown]
 # ## 1 · Two ways to cut a product
 #
-# X · A can be shared by p ranks in two ways.
+# There are two ways to share the product X · A among p ranks.
 #
-# - **Column parallel**: rank r has some *columns* of A. It computes those columns of the result, complete.
-#   Put side by side they are X · A.
-# - **Row parallel**: rank r has some *rows* of A, and needs only the same columns of X. Its result has the
-#   full shape but is one term of a sum. All ranks' terms added are X · A.
+# - **Column parallel:** rank r has some *columns* of A. It computes the same columns of the result, and they
+#   are complete. Put side by side, the columns of all ranks are X · A.
+# - **Row parallel:** rank r has some *rows* of A, and needs only the same columns of X. Its result has the
+#   full shape, but it is only one term of a sum. The terms of all ranks add up to X · A.
 #
-# Each cuts inside a layer: this is **tensor parallelism** (M. Shoeybi et al., "Megatron-LM", 2019). In the
-# cell, `distributed.run` starts four ranks; each takes its part and shows what it has.
+# Both cut inside a layer, which is called **tensor parallelism** (M. Shoeybi et al., "Megatron-LM", 2019). In
+# the next cell, `distributed.run` starts four ranks. Each takes its part and shows what it has.
 
 # %%
 torch.manual_seed(0)
@@ -76,10 +77,11 @@ for name, part, whole in (("columns", parts[0][0], side_by_side), ("rows", parts
 # %% [markdown]
 # ## 2 · Columns, then rows
 #
-# An MLP is Y = gelu(X A) B. If A is cut by rows, gelu would need the sum first: gelu(s + t) is not gelu(s) +
-# gelu(t). Cut A by columns, and each rank has complete columns of the hidden layer; gelu works on them as
-# they are. They are the very columns that a row-parallel B needs. So nothing travels in between, and **one
-# all-reduce** adds up Y. The hidden layer is never gathered on any rank.
+# An MLP computes Y = gelu(X A) B. How should A be cut? If it is cut by rows, each rank has one term of the
+# sum X A. But gelu needs the whole sum, because gelu(s + t) is not gelu(s) + gelu(t). If A is cut by columns,
+# each rank has complete columns of the hidden layer, and gelu can be applied to them directly. These are also
+# exactly the columns that a row-parallel B needs. So nothing is sent between the two products, and a single
+# **all-reduce** adds up Y. No rank ever has the whole hidden layer.
 #
 # ![Two ranks share an MLP. A is cut by columns, so each rank has half of the hidden values; B is cut by rows, so each rank has a part of every sum. One all-reduce adds the parts.](drawings/column_then_row.svg)
 
@@ -98,27 +100,32 @@ gpulab.plot.parts(
         ("terms of Y", (TOKENS, WIDTH), "terms"),
     ],
     4,
-    "Who has what on four ranks: up to the terms of Y each rank works with its own numbers alone.",
+    "Who has what on four ranks: up to the terms of Y, each rank needs only numbers of its own.",
 )
 
 # %% [markdown]
-# Backward mirrors it. B's and A's gradients belong to one rank each. But every rank used X, so the gradient
-# of X is a sum over ranks: one all-reduce more. With attention it is the same: a rank has some heads, that is
-# columns of the matrices for Q, K and V, and the matching rows of the output matrix.
+# Backward is the mirror image. Each gradient of A and B belongs to one rank. But every rank used X, so the
+# gradient of X is a sum over ranks and needs one more all-reduce. Attention is cut in the same way: a rank
+# has some of the heads, which are columns of the matrices for Q, K and V, and it has the matching rows of the
+# output matrix.
 #
-# **Predict.** How many all-reduces has one transformer layer (attention and MLP), forward and backward
-# together? A rank may add gradients of one X up before they travel.
+# **Predict.** How many all-reduces does one transformer layer (attention and MLP) need, forward and backward
+# together? A rank may add up several gradients of the same X before they are sent.
 
 # %%
 gpulab.predict("parallel.reduces", ...)
 
 # %% [markdown]
-# **Do.** Write `mlp(x, a, b, slope)`, which every rank runs. `x` (tokens × width) and `slope`, the gradient
-# of the loss with respect to y, are the same on all ranks; `a` (width × columns) and `b` (columns × width)
-# are this rank's. `x`, `a` and `b` have `requires_grad` set. `dist.all_reduce(t)` replaces t by the sum over
-# all ranks, in place. Return `[y, dx, da, db]`, y and dx complete on every rank, da and db for this rank's
-# parts. GELU is `F.gelu`. **Budget:** the busiest rank sends no more than two all-reduces take. About 7
-# lines.
+# **Do.** Write `mlp(x, a, b, slope)`, which every rank runs. About 7 lines.
+#
+# - `x` (tokens × width) is the same on all ranks. `slope`, the gradient of the loss with respect to y, has
+#   the shape of `x` and is also the same on all ranks.
+# - `a` (width × columns) and `b` (columns × width) are this rank's parts. `x`, `a` and `b` have
+#   `requires_grad` set. All tensors are FP32.
+# - Output: the list `[y, dx, da, db]`. `y` and `dx` are complete on every rank. `da` and `db` are the
+#   gradients of this rank's parts.
+# - GELU is `F.gelu`. `dist.all_reduce(t)` replaces t in place by the sum over all ranks.
+# - **Budget:** the busiest rank sends no more than two all-reduces take.
 
 
 # %% nbgrader={"grade": false, "grade_id": "mlp", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -137,7 +144,7 @@ def mlp(x, a, b, slope):
 gpulab.check("parallel.mlp", mlp)
 
 # %% [markdown]
-# **See.** The same layer on 1, 2 and 4 ranks, and all calls of the network:
+# **See.** The next cell runs the same layer on 1, 2 and 4 ranks, and lists all calls of rank 0:
 
 
 # %%
@@ -173,35 +180,35 @@ for ranks in (1, 2, 4):
 gpulab.plot.bars(
     held,
     "weights that a rank holds",
-    caption="Each rank holds its share of both matrices; the calls above stay as large as they were.",
+    caption="Each rank holds its share of both matrices, but the calls above do not shrink.",
 )
 
 # %% [markdown]
-# **Why.** The weights shrink with the ranks; the all-reduces do not: they are as large as the activations,
-# however many ranks there are. Megatron-LM puts them into two autograd functions around the layer: *f*, in
-# front, copies forward and all-reduces backward; *g*, behind, all-reduces forward and copies backward.
-# PyTorch's `parallelize_module` cuts a module so, with `ColwiseParallel` and `RowwiseParallel`. Dropout after
-# Y needs the complete Y and the same random numbers on all ranks; dropout on the hidden columns needs
-# different ones.
+# **Why.** With more ranks, each has fewer weights, but the all-reduces do not shrink. They are as large as
+# the activations, no matter how many ranks there are. Megatron-LM puts them into two autograd functions
+# around the layer. *f* is in front of it: it copies in forward and all-reduces in backward. *g* is behind it:
+# it all-reduces in forward and copies in backward. PyTorch's `parallelize_module` cuts a module in this way,
+# with `ColwiseParallel` and `RowwiseParallel`. Dropout after Y needs the complete Y and the same random
+# numbers on all ranks, whereas dropout on the hidden columns needs different ones.
 #
 # ## 3 · Why it stays inside a node
 #
-# A layer's all-reduces stand between its products: nothing goes on before they are done, unless they are
-# hidden on purpose (part B, Domino). So the link decides.
+# A layer's all-reduces lie between its products, and the next product cannot start before they are done.
+# (Part B's Domino is a way to hide them.) So the speed of the link decides.
 #
-# Take nodes of 8 H100: 450 GB/s inside and 50 GB/s between, per GPU and direction, and 5 µs of latency a
-# message. One ring over two nodes is as slow as its slowest link. In levels (lab 15) the eight links between
-# the nodes share the work: a reduce-scatter inside, an all-reduce of each eighth between, an all-gather
-# inside.
+# Take nodes of 8 H100. Per GPU and direction, the links have 450 GB/s inside a node and 50 GB/s between
+# nodes, and each message has a latency of 5 µs. A single ring over two nodes is as slow as its slowest link.
+# It is better to work in levels (lab 15), where the eight links between the nodes share the work: a
+# reduce-scatter inside the nodes, an all-reduce of each eighth between them, and an all-gather inside again.
 #
-# **Predict.** An all-reduce of 100 MB, in levels: how many times as long does it take over 16 GPUs on two
-# nodes as over 8 on one?
+# **Predict.** An all-reduce of 100 MB runs in levels over 16 GPUs on two nodes. How many times as long does
+# it take as over 8 GPUs on one node?
 
 # %%
 gpulab.predict("parallel.across", ...)
 
 # %%
-LATENCY = 5e-6  # seconds a message, an assumption
+LATENCY = 5e-6  # seconds per message, an assumption
 inside = costs.Network(LATENCY, float(hardware.link("NVLink 4").per_direction))
 between = costs.Network(LATENCY, float(hardware.link("InfiniBand NDR").per_direction))
 one = costs.ring_all_reduce(inside, 8, 100e6)
@@ -227,23 +234,25 @@ gpulab.plot.panels(
         "all-reduces, ms": {name: 1e3 * reduces for name, (_, reduces) in times.items()},
         "products' share of both, %": {name: 100 * times[name][0] / sum(times[name]) for name in times},
     },
-    "Products shrink with the ranks, all-reduces do not: from 16 ranks on they take most of the time (modelled).",
+    "Products shrink with the ranks, but all-reduces do not: with 16 ranks they take most of the time "
+    "(modelled).",
 )
 
 # %% [markdown]
-# **Why.** On 8 ranks GPUs compute two thirds of the time, on 16 two fifths: twice the GPUs for a layer 1.2
-# times as fast. And that is kind to 16: half as many columns make slower products, and a pipeline or more
-# data parallelism uses the second node for far fewer bytes. Hence "tensor parallelism up to the size of a
-# node" (D. Narayanan et al., 2021, takeaway 1). Where 72 GPUs share one NVLink domain (GB200 NVL72), the
-# limit moves.
+# **Why.** On 8 ranks, GPUs compute for two thirds of the time, but on 16 ranks for only two fifths. So twice
+# as many GPUs make the layer only 1.2 times as fast. The model even flatters 16 ranks, because products with
+# half as many columns run less efficiently. A pipeline or more data parallelism can use the second node with
+# far fewer bytes. Hence the advice "tensor parallelism up to the size of a node" (D. Narayanan et al., 2021,
+# takeaway 1). If 72 GPUs share one NVLink domain, as in GB200 NVL72, the limit moves.
 #
 # ## 4 · A vocabulary in pieces
 #
 # ![A vocabulary in pieces: each of two ranks has half of the rows of the table. A word is found by the rank that has it, the other one adds zero, and the sum over ranks is the embedding.](drawings/vocabulary.svg)
 #
-# The embedding table and the head are vocabulary × width, in small models a large part of all weights. Cut by
-# *words*, rank r has rows r · n to (r + 1) · n − 1. The **embedding** of a token that is not here is a zero
-# row, and an all-reduce puts the right rows together:
+# The embedding table and the output layer have vocabulary × width numbers each. In small models that is a
+# large part of all weights. If the table is cut by *words* and each rank has n of them, rank r has the rows r
+# · n to (r + 1) · n − 1. For a token that is not among them, its **embedding** on this rank is a row of
+# zeros. An all-reduce then leaves the right rows on all ranks:
 
 # %%
 table = torch.randn(40, 6)
@@ -262,21 +271,26 @@ def embed():
 print("all rows right:", all(torch.equal(got, table[[3, 39, 17, 3]]) for got in distributed.run(embed, 4)))
 
 # %% [markdown]
-# The **loss** needs more care. The logits are hidden · tableᵀ, one column a word: each rank has its words'
-# and nobody has a whole row. The loss of a token is log Σ exp(logit) − logit of its label.
+# The **loss** needs more care. The logits are hidden · tableᵀ, with one column per word. Each rank has the
+# columns of its own words, and no rank has a whole row. The loss of a token is log Σ exp(logit) − logit of
+# its label.
 #
-# **Predict.** Someone gathers all logits on all ranks. A better way exchanges three numbers a token by
-# all-reduce. How many times as many bytes does the gathering take, for 50,304 words?
+# **Predict.** One way is to gather all logits on all ranks. A better way all-reduces only three numbers per
+# token. For 50,304 words, by what factor does gathering send more bytes?
 
 # %%
 gpulab.predict("parallel.logits", ...)
 
 # %% [markdown]
-# **Do.** Write `loss(hidden, table, labels)`: the loss of each token, on every rank. `hidden` (tokens ×
-# width) and `labels` (int64, numbers of words) are the same everywhere; `table` (words / ranks × width) is
-# this rank's rows. Logits of ±1,000 must not overflow; `dist.all_reduce(t, op=dist.ReduceOp.MAX)` takes
-# maxima. **Budget:** the busiest rank sends at most 8 bytes a token to each other rank, 24 at four ranks
-# (12 at two). About 10 lines.
+# **Do.** Write `loss(hidden, table, labels)`, the loss of each token. About 10 lines.
+#
+# - `hidden` (tokens × width, FP32) and `labels` (tokens, int64, numbers of words from 0) are the same on all
+#   ranks.
+# - `table` (words / ranks × width, FP32) has this rank's rows.
+# - Output: a tensor with one loss per token, complete on every rank.
+# - Logits of ±1,000 must not overflow. `dist.all_reduce(t, op=dist.ReduceOp.MAX)` takes maxima.
+# - **Budget:** for each token, the busiest rank sends at most 8 bytes to each other rank. That is 24 bytes on
+#   four ranks. (On two ranks 12 are allowed.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -299,17 +313,18 @@ def loss(hidden, table, labels):
 gpulab.check("parallel.loss", loss)
 
 # %% [markdown]
-# **Why.** For one sequence of 8,192 tokens and 128,256 words (Llama 3's vocabulary) the logits in float32 are
-# 4.2 GB. Cut, no rank ever holds more than its share of them, and what travels is three numbers a token, 98
-# KB. Vocabularies are padded until each rank has as many rows; Megatron-LM pads to 128 rows a rank, or a
-# multiple.
+# **Why.** For one sequence of 8,192 tokens and 128,256 words (Llama 3's vocabulary), the logits in FP32 take
+# 4.2 GB. If the vocabulary is cut, no rank holds more than its share of them, and only three numbers per
+# token are sent, which is 98 KB. Vocabularies are padded until all ranks have equally many rows. Megatron-LM
+# pads to a multiple of 128 rows per rank.
 #
 # ## 5 · Splitting the sequence
 #
-# Norms, dropout and residuals are not cut by tensor parallelism: each rank does them for all tokens and keeps
-# all their activations. **Sequence parallelism** (V. Korthikanti et al., 2022) cuts these by *tokens*. In
-# front of the column-parallel matrix an all-gather brings all tokens together; behind the row-parallel one a
-# reduce-scatter adds up and leaves each rank its tokens. These two replace the all-reduce.
+# Tensor parallelism does not cut norms, dropout and residuals. Each rank computes them for all tokens, and
+# keeps all of their activations. **Sequence parallelism** (V. Korthikanti et al., 2022) cuts these parts by
+# *tokens*. In front of the column-parallel matrix, an all-gather brings all tokens together. Behind the
+# row-parallel one, a reduce-scatter adds up the terms and leaves each rank with its own tokens. The two
+# replace the all-reduce.
 #
 # ![Sequence parallelism: between the tensor-parallel parts each rank keeps the activations of some tokens only. A gather puts the tokens together before a product, and a reduce-scatter takes them apart after it.](drawings/sequence.svg)
 
@@ -338,9 +353,9 @@ gather, scatter = costs.ring_all_gather(free, 4, size), costs.ring_reduce_scatte
 print(f"for an all-gather and a reduce-scatter     {gather + scatter:9,.0f} B")
 
 # %% [markdown]
-# **See.** What a layer keeps for its backward pass. By the paper's count it is 34 bytes for each token and
-# unit of width, in 16 bits and with no scores stored (lab 12): 24 between the cut matrices, 10 for norms,
-# dropout and inputs.
+# **See.** How much does a layer keep for backward? By the paper's count it is 34 bytes for each token and
+# unit of width, in 16 bits and with no scores stored (lab 12). Of these, 24 lie between the cut matrices, and
+# 10 belong to norms, dropout and inputs.
 
 # %%
 kept = {
@@ -350,8 +365,8 @@ kept = {
 picture = gpulab.plot.lines(
     kept,
     "ranks",
-    "bytes kept a token and unit of width",
-    "Ten bytes stay on each rank until the tokens are cut, too: on 8 ranks three quarters of all (derived).",
+    "bytes kept per token and unit of width",
+    "Ten bytes stay until the tokens are cut, too. On 8 ranks they are three quarters of all (derived).",
     log_x=True,
 )
 picture.axes.set_xticks([1, 2, 4, 8], ["1", "2", "4", "8"])
@@ -359,26 +374,32 @@ picture.axes.minorticks_off()
 picture
 
 # %% [markdown]
-# **Why.** A ring all-reduce *is* a reduce-scatter and an all-gather: no more bytes travel. But norms and dropout
-# keep 1/p on each rank, and no token is computed twice. One trap: each rank's scale and bias of the norm see other
-# tokens, so their gradients must be summed over the ranks; the columns' and rows' must not.
+# **Why.** A ring all-reduce *is* a reduce-scatter and an all-gather, so no more bytes are sent. But each rank
+# keeps only 1/p of the activations of norms and dropout, and no token is computed twice. There is one trap.
+# The scale and bias of a norm now see different tokens on each rank, so their gradients must be summed over
+# the ranks. Those of the cut matrices must not.
 #
 # ## 6 · Keys and values go round
 #
-# With a million tokens one layer's attention is too much for a GPU. **Context parallelism** cuts all of
-# the model by tokens; only attention needs other ranks' keys and values. **Ring
-# attention** (H. Liu et al., 2023): each rank keeps its queries and p − 1 times passes a block of keys and
-# values on while it uses it. Nobody holds more than two.
+# With a million tokens, the attention of one layer is too much for one GPU. **Context parallelism** cuts the
+# whole model by tokens. Only attention then needs keys and values of other ranks. In **ring attention** (H.
+# Liu et al., 2023) each rank keeps its queries. It passes a block of keys and values on while it uses it, p −
+# 1 times. No rank holds more than two blocks.
 #
-# Lab 12's online softmax joins the blocks: for each query keep the largest score m, the sum s of exp(score − m), and the
-# weighted sum o of values. If a block raises m, multiply old s and o by exp(old m − new m). The output is o / s.
+# Lab 12's online softmax combines the blocks. For each query it keeps three things:
 #
-# `dist.send` waits for its receiver; if all ranks send first, all wait. `dist.isend` returns at once a work with
-# `.wait()`.
+#     m = the largest score so far,   s = Σ exp(score − m),   o = Σ exp(score − m) · value
+#     when a block raises m:          multiply the old s and o by exp(old m − new m)
+#     after the last block:           output = o / s
 #
-# **Do.** Write `ring(q, k, v)`: attention over all tokens, without a mask, for this rank's queries. All three
-# are (tokens / ranks × width), one head; scores are divided by √width. Only sends and receives are allowed.
-# **Budget:** p − 1 steps; in each a rank sends one block, keys and values in one message. About 20 lines.
+# **Do.** Write `ring(q, k, v)`: attention over all tokens, without a mask, for this rank's queries. About 20
+# lines.
+#
+# - `q`, `k`, `v`: this rank's tokens (tokens / ranks × width, FP32), one head. Divide the scores by √width.
+# - Output: a tensor shaped like `q`.
+# - Use sends and receives only. `dist.send` waits for its receiver, so if all ranks send first, all of them
+#   wait. `dist.isend` returns a work at once, which has `.wait()`.
+# - **Budget:** p − 1 steps. In each, a rank sends one block, with keys and values in one message.
 
 
 # %% nbgrader={"grade": false, "grade_id": "ring", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -412,7 +433,7 @@ def ring(q, k, v):
 gpulab.check("parallel.ring", ring)
 
 # %% [markdown]
-# **See.** The messages of a run, from the network's record:
+# **See.** These are the messages of a run, as the network recorded them:
 
 # %%
 gpulab.need(ring)
@@ -432,28 +453,29 @@ gpulab.plot.messages(
 )
 
 # %% [markdown]
-# The check sees what travels, not what you keep: gathering all blocks and then computing would pass. On a GPU
-# that would defeat the purpose.
+# The check sees what is sent but not what you keep. A program that gathers all blocks and then computes would
+# pass, but on a GPU that would defeat the purpose.
 #
-# When does the computing hide the sending? For c tokens a rank and a head of d numbers, a round is 4·c²·d
-# FLOPs and a message of 4·c·d bytes (keys and values in 16 bits). So c must be at least FLOPs per second over
-# bytes per second:
+# When does computing hide the sending? With c tokens per rank and a head of d numbers, a round computes 4 ·
+# c² · d FLOPs and sends 4 · c · d bytes (keys and values in 16 bits). So it computes c FLOPs for each byte.
+# The sending is hidden if c is at least the GPU's FLOPs per second over the link's bytes per second:
 
 # %%
 rate = float(hardware.find("H100").peak("float16", tensor=True))
 for link in ("NVLink 4", "InfiniBand NDR"):
     print(
-        f"{link:15}at least {rate / float(hardware.link(link).per_direction):6,.0f} tokens a rank, at an H100's peak"
+        f"{link:15}at least {rate / float(hardware.link(link).per_direction):6,.0f} tokens per rank, "
+        "at an H100's peak"
     )
 
 # %% [markdown]
-# Where g query heads share keys (lab 12), a message is for g times as much work, and c may be g times as small.
+# If g query heads share keys (lab 12), a message serves g times as much work, and c may be g times as small.
 #
-# A language model masks the future: a query sees only keys before it. The ring is the same, but blocks above
-# the diagonal need no work.
+# A language model masks the future, so a query sees only its own and earlier keys. The ring stays the same,
+# but blocks above the diagonal need no work.
 #
-# **Predict.** Four ranks with consecutive tokens, causal mask. How many times the work of the first rank has
-# the last one?
+# **Predict.** Four ranks have consecutive tokens and a causal mask. How many times as much work as the first
+# rank does the last one have?
 
 # %%
 gpulab.predict("parallel.causal", ...)
@@ -469,7 +491,7 @@ folded = [
 
 
 def pairs(tokens):
-    """Pairs of a query and a key that a causal mask leaves to the rank with these tokens."""
+    """Pairs of a query and a key for which the rank with these tokens must compute under a causal mask."""
     return sum(token + 1 for token in tokens)
 
 
@@ -479,22 +501,22 @@ gpulab.predict("parallel.causal", measured=found["consecutive, rank 3"] / found[
 gpulab.plot.bars(
     found,
     "pairs of a query and a key",
-    caption="With consecutive tokens all wait for the last rank; folded, each has the mean.",
+    caption="With consecutive tokens all ranks wait for the last one. Folded, each of them has the mean.",
 )
 
 # %% [markdown]
-# **Why.** The ring waits for the busiest rank in each round. *Folded* (others say zigzag), rank r has the r-th
-# piece from the front and the r-th from the back of 2 p pieces: all have the same work. Llama 3's trainers fold
-# so, but gather all keys and values at once instead of passing them round: with grouped heads they are small
-# (Grattafiori et al., 2024, section 3.3). Another way is DeepSpeed-Ulysses: an all-to-all turns a cut by
-# tokens into a cut by heads, attention runs on whole sequences, and another all-to-all turns it back; it
-# needs at least p heads.
+# **Why.** In each round the ring waits for the busiest rank. The remedy is to *fold* the sequence (others say
+# zigzag): cut it into 2 p pieces and give rank r the r-th piece from the front and the r-th from the back.
+# Then all ranks have the same work. Llama 3's trainers fold in this way, but they gather all keys and values
+# at once instead of passing them round, because with grouped heads they are small (Grattafiori et al., 2024,
+# section 3.3). Another way is DeepSpeed-Ulysses. An all-to-all turns a cut by tokens into a cut by heads,
+# attention runs on whole sequences, and another all-to-all turns the cut back. It needs at least p heads.
 #
 # ## Detective · The layer that grows with the ranks
 #
-# A colleague's MLP with biases. "I tested it on four ranks against one process: equal up to rounding. After a
-# day of training on four ranks I loaded the checkpoint on one, and the loss is different. Is it the
-# checkpoint?"
+# A colleague has written an MLP with biases. "I tested it on four ranks against one process, and they were
+# equal up to rounding. After a day of training on four ranks I loaded the checkpoint on one, and the loss is
+# different. Is it the checkpoint?"
 
 
 # %%
@@ -506,7 +528,7 @@ def theirs(x, a, a_bias, b, b_bias):
 
 
 def their_test(trained):
-    """The layer on this world, with fresh biases (zeros) or trained ones."""
+    """The layer on all ranks of this run, with biases of size `trained`: 0.0 for fresh ones."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     x, a, b, _ = whole_layer()
     numbers = torch.Generator().manual_seed(2)
@@ -518,9 +540,15 @@ one, four = distributed.run(their_test, 1, 0.0)[0], distributed.run(their_test, 
 print(f"fresh weights, 4 ranks against 1: off by {float((four - one).abs().max()):.1g}")
 
 # %% [markdown]
-# **Do.** Find the cause with numbers: `their_test` takes how large the biases are. Then write `biased(x, a,
-# a_bias, b, b_bias)`, right on any number of ranks. `x` and `b_bias` are the same on all, the others are this
-# rank's. **Budget:** one all-reduce. About 4 lines. The first cell is free.
+# **Do.** Find the cause with numbers. `their_test` takes a factor for the size of the biases. The next cell
+# is for your experiment and is not graded. Then write `biased(x, a, a_bias, b, b_bias)`, which must be right
+# on any number of ranks. About 4 lines.
+#
+# - `x` (tokens × width) and `b_bias` (width) are the same on all ranks.
+# - `a` (width × columns), `a_bias` (columns) and `b` (columns × width) are this rank's parts. All tensors are
+#   FP32.
+# - Output: y (tokens × width), complete on every rank.
+# - **Budget:** one all-reduce.
 
 # %%
 # Your experiment.
@@ -541,16 +569,19 @@ gpulab.check("parallel.biased", biased)
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what was wrong, why did the colleague's test not see it, and which number of
-# your own experiment shows it? What would have happened to the loss on one rank, and why did training on four
-# ranks work all the same? A person reads this: 1 point for the cause, 1 point for a number that you measured.
+# Answer in three to five sentences. What was wrong, why did the colleague's test not see it, and which number
+# of your own experiment shows it? What happens to the loss on one rank, and why did training on four ranks
+# work all the same?
+#
+# A person reads this and gives 1 point for the cause, and 1 point for a number that you measured.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "biased-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The bias of the row-parallel layer is added on each rank before the all-reduce, so it is
-# counted once for each rank, four times here. Fresh biases are zero, and four times zero is zero: the test
-# could not see it. With `their_test` at 1.0 the output on four ranks differs from that on one by exactly
-# three times `b_bias` (4 − 1), up to 8.2. On four ranks training still works, because the optimizer finds a
-# bias of a quarter of what it should be; loaded on one rank it is then four times too small.
+# **2 points:** Every rank adds the bias of the row-parallel layer before the all-reduce, so the bias is
+# counted once for each rank, which is four times here. Fresh biases are zero, and four times zero is zero, so
+# the test could not see it. With `their_test` at 1.0, the output on four ranks differs from the output on one
+# rank by exactly three times `b_bias` (4 − 1), which is up to 8.2. Training on four ranks works all the same,
+# because the optimizer learns a bias that is a quarter of the right one. Loaded on one rank, this bias is
+# four times too small, so the loss is worse.
 #
 # **1 point** (cause without a number): The bias is added before the all-reduce, so it is added four times.
 #
@@ -559,15 +590,15 @@ gpulab.check("parallel.biased", biased)
 # %% [markdown]
 # ## Beyond · Blocks that nobody needs
 #
-# Open-ended and ungraded. With a causal mask and consecutive tokens, rank 0's queries need no other block.
-# Send each block only to ranks that need it, in as few steps as you can. The figure of merit is the bytes of
-# all ranks together, for 4 ranks of 16 tokens of width 16.
+# This task is open-ended and ungraded. With a causal mask and consecutive tokens, rank 0's queries need no
+# block of other ranks. Send each block only to the ranks that need it, in as few steps as you can. The figure
+# of merit is the number of bytes that all ranks send together, for 4 ranks with 16 tokens of width 16 each.
 #
 # | way | bytes |
 # |---|---|
 # | the full ring | printed below |
 # | yours | yours |
-# | bound | block r is needed by the p − 1 − r ranks behind it: half of the ring's |
+# | bound: only the p − 1 − r ranks behind rank r need its block | half of the ring's |
 
 # %%
 gpulab.need(ring)
@@ -595,31 +626,31 @@ print(f"{sum(ran.bytes_sent):,} B; off by {off:.1g} from masked attention (the f
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. Why columns first and rows second?</summary>
+# <details><summary>1. Why is the first matrix cut by columns and the second by rows?</summary>
 #
-# Complete columns of the hidden layer can go through GELU, and they are what the rows need. The other order
-# needs a sum before GELU.
+# Complete columns of the hidden layer can go through GELU, and they are what the rows of the second matrix
+# need. The other order would need a sum before GELU.
 # </details>
 #
 # <details><summary>2. Which gradients of a tensor-parallel MLP are all-reduced?</summary>
 #
-# That of its input, over the tensor group. Those of the weights belong to one rank each.
+# The gradient of its input, over the tensor group. The gradients of the weights belong to one rank each.
 # </details>
 #
 # <details><summary>3. Does sequence parallelism save traffic?</summary>
 #
-# No. An all-gather and a reduce-scatter are as many bytes as the all-reduce that they replace. It saves
+# No. An all-gather and a reduce-scatter send as many bytes as the all-reduce that they replace. It saves
 # memory.
 # </details>
 #
 # <details><summary>4. What must a rank know for a loss over a cut vocabulary?</summary>
 #
-# The row's maximum, its sum of exponentials, and the label's logit. No other logit.
+# The maximum of the row, its sum of exponentials, and the logit of the label. It needs no other logit.
 # </details>
 #
-# <details><summary>5. Where does the bias of a row-parallel layer go?</summary>
+# <details><summary>5. Where is the bias of a row-parallel layer added?</summary>
 #
-# Behind the all-reduce, once. A column-parallel bias is cut with its columns and added at once.
+# After the all-reduce, once. The bias of a column-parallel layer is cut like its columns and added before.
 # </details>
 
 # %%
@@ -630,26 +661,27 @@ gpulab.recap("17")
 #
 # | question | rule |
 # |---|---|
-# | MLP, attention | columns (or heads), then rows; an all-reduce forward, one backward |
+# | MLP, attention | cut by columns (or heads), then by rows; one all-reduce forward, one backward |
 # | a layer | 4 all-reduces of tokens · width · 2 B |
-# | bytes a rank sends for a ring all-reduce | 2 (p − 1)/p · size |
-# | weights | 1 / p; activations between the cut matrices 1 / p |
-# | sequence parallel | all-gather + reduce-scatter for the all-reduce; norm gradients are summed |
-# | kept a token and unit of width | 34 B; tensor parallel 10 + 24/p; with sequence parallel 34/p |
-# | vocabulary parallel | max, sum of exp, label's logit: 3 numbers a token |
-# | ring attention | p − 1 rounds, one block of keys and values each; merge by max, sum, output |
-# | its sending is hidden | from FLOP/s ÷ B/s tokens a rank on |
-# | causal | fold: piece r from the front and from the back |
-# | bias of rows | after the all-reduce |
-# | where | inside a node |
+# | bytes that a rank sends for a ring all-reduce | 2 (p − 1)/p · size |
+# | memory | weights 1/p; activations between the cut matrices 1/p |
+# | sequence parallel | all-gather + reduce-scatter instead of the all-reduce; sum the norms' gradients |
+# | bytes kept per token and unit of width | 34 on one GPU; tensor parallel 10 + 24/p; with sequence parallel 34/p |
+# | vocabulary parallel | maximum, sum of exponentials, label's logit: 3 numbers per token |
+# | ring attention | p − 1 rounds, each with one block of keys and values; combine by maximum, sum, output |
+# | sending is hidden | if a rank has at least FLOP/s ÷ B/s tokens |
+# | causal mask | fold: rank r has the r-th piece from the front and from the back |
+# | bias of a row-parallel layer | after the all-reduce |
+# | where to use tensor parallelism | inside a node |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Tensor parallelism splits the model's layers across GPUs.* It splits each layer; pipelines split the
-#   list.
-# - *Dropout behind the MLP needs the full hidden layer on each rank.* It needs the full output Y, the sum of
-#   the parts. The hidden layer gelu(X A) is never gathered.
-# - *Data parallelism replicates weights and activations.* Weights, yes; activations are of different samples.
+# - *Tensor parallelism splits the model's layers across GPUs.* It splits each layer. Pipelines split the list
+#   of layers.
+# - *Dropout behind the MLP needs the full hidden layer on each rank.* It needs the full output Y, which is
+#   the sum of the parts. The hidden layer gelu(X A) is never gathered.
+# - *Data parallelism replicates weights and activations.* It replicates weights. Activations belong to
+#   different samples on each rank.
 # - *Sequence parallelism reduces communication.* It reduces memory, at the same traffic.
 #
 # ### References

@@ -13,17 +13,18 @@
 # %% [markdown]
 # # 17 B · Model parallelism: across layers, and all together
 #
-# **About three hours.** You know labs 12 and 15 and part A. No GPU needed.
+# **About three hours.** You need labs 12 and 15 and part A. No GPU is needed.
 #
-# Part A cut layers into pieces. Here whole layers go to different devices, and micro-batches flow through
-# them as through an assembly line. Then experts, and then everything at once: which rank does what?
+# Part A cut layers into pieces. In this part whole layers go to different devices, and micro-batches move
+# through them as on an assembly line. Then come experts, and finally everything at once: which rank should do
+# what?
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
-# 1. say how long a pipeline idles, and how many micro-batches make that small;
-# 2. write the order of work that holds p micro-batches instead of m;
-# 3. say what interleaving and a split backward buy, and what each costs;
-# 4. send tokens to their experts and count the bytes;
+# 1. say for how long a pipeline idles, and how many micro-batches make that share small;
+# 2. write an order of work that holds p micro-batches in memory instead of m;
+# 3. say what interleaving and a split backward gain, and what each of them costs;
+# 4. send tokens to their experts, and count the bytes;
 # 5. find the layout of a model on a cluster, and see what a wrong rank map costs.
 
 # %%
@@ -44,33 +45,34 @@ gpulab.start("17")
 # %% [markdown]
 # ## 1 · Ways to cut a model
 #
-# A training step has three axes to cut: the samples, the layers, the insides of a layer. A fourth is the
-# state that training keeps. **Sharding** a model means that no device holds all of it.
+# A training step can be cut along three axes: the samples, the layers, and the inside of a layer. A fourth
+# thing to cut is the state that training keeps. A model is **sharded** if no device holds all of it.
 #
 # | way | what a device holds | what travels | lab |
 # |---|---|---|---|
-# | **data parallel** | the whole model, some samples and *their* activations | gradients, once a step | 15 |
-# | **ZeRO, FSDP** | a share of weights, gradients and optimizer state | weights and gradients | 16 |
-# | **tensor parallel** | a slice of every layer | activations, twice a layer and direction | 17 A |
+# | **data parallel** | the whole model, some samples and *their* activations | gradients, once per step | 15 |
+# | **ZeRO, FSDP** | a share of weights, gradients and optimizer states | weights and gradients | 16 |
+# | **tensor parallel** | a slice of every layer | activations, twice per layer and direction | 17 A |
 # | **sequence, context parallel** | some tokens of every sample | keys and values, or activations | 17 A |
-# | **pipeline parallel** | some whole layers, a **stage** | activations, once a stage and direction | here |
+# | **pipeline parallel** | some whole layers, called a **stage** | activations, once per stage and direction | here |
 # | **expert parallel** | some experts | tokens, to an expert and back | here |
 #
-# Words that get mixed up: tensor parallelism cuts *inside* layers, pipeline parallelism *between* them. A
-# **mini-batch** is what one optimizer step sees; a pipeline cuts it into **micro-batches**. And
-# `transformers.pipeline` runs a task such as translation; it is not about stages.
+# Some words are easily confused. Tensor parallelism cuts *inside* layers, and pipeline parallelism cuts
+# *between* them. A **mini-batch** is what one optimizer step sees, and a pipeline cuts it into
+# **micro-batches**. And `transformers.pipeline` runs a task such as translation, so it has nothing to do with
+# stages.
 #
 # ## 2 · Filling and draining
 #
-# Stage 1 needs what stage 0 computes. With a single batch one device works and the others wait. With m
-# micro-batches device 0 starts the second while device 1 works on the first. **GPipe** (Huang et al., 2019)
-# runs all forwards, then all backwards.
+# Stage 1 needs what stage 0 computes. With a single batch, only one device works while the others wait. With
+# m micro-batches, device 0 can start the second while device 1 works on the first. **GPipe** (Huang et al.,
+# 2019) runs all forwards and then all backwards.
 #
-# A **schedule** is an order of work for each device. `"F3"` is the forward of micro-batch 3, `"B3"` its
-# backward. Take one **step** of time for each. `simulate` starts each operation as soon as its device is free
-# and its input is there; that is a model, nothing is measured.
+# A **schedule** is an order of work for each device. `"F3"` is the forward of micro-batch 3, and `"B3"` is
+# its backward. Each takes one **step** of time here. `simulate` starts an operation as soon as its device is
+# free and its input is there. This is a model, and nothing is measured.
 #
-# **Predict.** Four devices, 8 micro-batches. For which share of the time do the devices idle?
+# **Predict.** There are four devices and 8 micro-batches. For what share of the time do the devices idle?
 
 # %%
 gpulab.predict("parallel.idle", ...)
@@ -91,8 +93,8 @@ gpulab.predict("parallel.idle", measured=100 * theirs.bubble)
 gpulab.plot.schedule(theirs.slots, peaks=theirs.peak)
 
 # %% [markdown]
-# **Step through it.** Drag the slider to see who works on what, who waits, and how many micro-batches' activations
-# each device holds at that moment.
+# **Step through it.** Drag the slider. You see which device works on what, which devices wait, and for how
+# many micro-batches each holds activations at that moment.
 
 # %%
 from gpulab.plot.moving import PipelineSteps
@@ -100,14 +102,16 @@ from gpulab.plot.moving import PipelineSteps
 PipelineSteps(theirs.slots)
 
 # %% [markdown]
-# **See.** The gaps are the **bubble**. The pipeline fills at the left and drains at the right. In the middle
-# forwards drain and backwards fill: device 0 waits there for its first gradient, its only idle time.
+# **See.** The gaps are called the **bubble**. The pipeline fills at the left and drains at the right. In the
+# middle, the forwards drain while the backwards fill. This is where device 0 waits for its first gradient,
+# and it is the only time that it idles.
 #
-# **Why.** With p devices and m micro-batches each device works 2 m steps, and all are through after 2 (m + p
-# − 1). The idle share is (p − 1) / (m + p − 1); as an extra on the work it is (p − 1) / m. Guides mix the
-# two. GPipe's authors call it negligible from m = 4 p on.
+# **Why.** With p devices and m micro-batches, each device works for 2 m steps, and all are done after 2 (m +
+# p − 1) steps. So the idle share of the time is (p − 1) / (m + p − 1). Compared with the work, the extra time
+# is (p − 1) / m. Guides often confuse the two. GPipe's authors call the bubble negligible if m is at least 4
+# p.
 #
-# **Predict.** Eight devices. How many micro-batches keep the idle share at or below 5 %?
+# **Predict.** There are eight devices. How many micro-batches keep the idle share at or below 5 %?
 
 # %%
 gpulab.predict("parallel.enough", ...)
@@ -118,20 +122,29 @@ for p in (2, 4, 8, 16):
     print(f"p = {p:2}  idle:", ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items()))
 
 # %% [markdown]
-# "Twice as many micro-batches as stages", as some guides advise, leaves 20 to 32 % of the time idle here. But
-# m is bounded: the batch is given (lab 15), and very small micro-batches compute slowly.
+# Some guides recommend twice as many micro-batches as stages. By this table, that leaves 20 to 32 % of the
+# time idle. But m cannot grow freely, because the batch size is given (lab 15) and very small micro-batches
+# run inefficiently.
 #
 # ## 3 · The same bubble with less memory
 #
-# Forward keeps activations until backward has used them. GPipe's device 0 holds all m micro-batches at once.
-# But the last device could do B0 right behind F0, and then the gradient would be on its way.
+# Forward keeps activations until backward has used them. So GPipe's device 0 holds all m micro-batches at
+# once. But the last device could run B0 directly after F0, and the first gradient would be on its way much
+# earlier.
 #
-# **1F1B** (PipeDream-Flush; Narayanan et al., 2021): a few forwards to fill the line, then one forward and
-# one backward in turn, then the remaining backwards. Peaks stop growing with m.
+# **1F1B** (PipeDream-Flush; Narayanan et al., 2021) does so. A device first runs a few forwards to fill the
+# pipeline. Then it alternates one forward and one backward, and at the end it runs the remaining backwards.
+# The number of micro-batches that it holds no longer grows with m.
 #
-# **Do.** Write `schedule(devices, batches)`: a list for each device of words `"F0"`, `"B0"`, …, each
-# micro-batch once forward and once backward. `gpulab.plot.schedule(run(schedule(4, 8)).slots)` draws yours.
-# **Budget** at (4, 8): 22 steps, as GPipe, and at most 4 micro-batches held. About 7 lines.
+# **Do.** Write `schedule(devices, batches)`. About 7 lines.
+#
+# - Input: two whole numbers of at least 1. There may be fewer micro-batches than devices.
+# - Output: one list per device, with the words `"F0"`, `"B0"`, … in the order of its work. Each device runs
+#   every micro-batch once forward and once backward.
+# - **Budget:** 2 (m + p − 1) steps as with GPipe, and at most min(p, m) micro-batches held. At (4, 8) that is
+#   22 steps and 4 micro-batches.
+#
+# `gpulab.plot.schedule(run(schedule(4, 8)).slots)` draws your schedule.
 
 
 # %% nbgrader={"grade": false, "grade_id": "schedule", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -160,9 +173,9 @@ gpulab.plot.schedule(mine.slots, peaks=mine.peak)
 PipelineSteps(mine.slots)
 
 # %% [markdown]
-# **Why.** Device d must have p − d micro-batches under way before its first gradient is back. More do not
-# make it faster. So 1F1B saves memory, not time: the same 22 steps. What it saves can be spent on larger m,
-# and *that* shrinks the bubble.
+# **Why.** Before its first gradient is back, device d must have started p − d micro-batches. To start more
+# would not make it faster. So 1F1B saves memory but no time: it takes the same 22 steps. The memory can be
+# spent on a larger m, and *that* shrinks the bubble.
 
 # %% jupyter={"source_hidden": true}
 gpulab.need(schedule)
@@ -174,20 +187,23 @@ gpulab.plot.lines(
     peaks,
     "micro-batches in a step",
     "held by device 0 at most",
-    "GPipe holds all micro-batches of a step, 1F1B never more than there are devices, here four.",
+    "GPipe holds all micro-batches of a step. 1F1B never holds more than there are devices, here four.",
 )
 
 # %% [markdown]
 # ## 4 · The slowest stage
 #
-# A pipeline moves at the pace of its slowest stage; all others wait for it in every round. Layers of a
-# transformer are alike, but the first stage also has the embedding and the last one the head, a product with
-# the whole vocabulary, and the loss.
+# A pipeline moves at the pace of its slowest stage, because all others wait for it in every round. The layers
+# of a transformer are alike. But the first stage also has the embedding, and the last one has the loss and
+# the output layer (the head), which is a product with the whole vocabulary.
 #
-# **Do.** Write `stages(times, devices)`. `times` are whole numbers, in the order of the layers. Cut them into
-# consecutive stages, at least one layer each, so that the slowest is as fast as it can be. Return how many
-# layers each stage has. There are at least as many layers as devices. **Budget:** the least possible. About
-# 12 lines.
+# **Do.** Write `stages(times, devices)`, which balances the stages. About 12 lines.
+#
+# - Input: `times`, a list of whole numbers, which are the times of the layers in their order, and `devices`.
+#   There are at least as many layers as devices.
+# - Output: a list with the number of layers of each stage, in order. Stages are consecutive, and each has at
+#   least one layer.
+# - **Budget:** the slowest stage is as fast as it can be.
 
 
 # %% nbgrader={"grade": false, "grade_id": "stages", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -223,19 +239,20 @@ for name, counts in (("equal counts", [6, 6, 6, 6]), ("yours", stages(layers, 4)
     print(f"{name:13} layers {counts}   times {took}   the pace is {max(took)}")
 
 # %% [markdown]
-# **Why.** Equal counts are 36 % slower here, in every micro-batch, although only one stage is too long. That
-# is why Llama 3's trainers gave the first and the last stage one layer less (Grattafiori et al., 2024,
-# section 3.3). Memory is uneven as well: device 0 holds p micro-batches and the last one a single one.
+# **Why.** Equal counts are 36 % slower here (38 against 28), in every micro-batch, although only one stage is
+# too long. This is why Llama 3's trainers gave the first and the last stage one layer less (Grattafiori et
+# al., 2024, section 3.3). Memory is uneven as well: with 1F1B, device 0 holds p micro-batches and the last
+# device only one.
 #
 # ## 5 · On real processes
 #
-# Now four processes, each with a stage of its own and nothing else, joined by gloo. A rank walks its order:
-# it receives an input, computes, sends the result on. Sends must not wait (`isend`): device 0 sends an
-# activation while device 1 sends a gradient, and if each waited for the other to receive, none would. The
-# `tag` says which micro-batch a message belongs to.
+# Now four processes run the schedule. Each has its own stage and nothing else, and Gloo connects them. A rank
+# goes through its order: it receives an input, computes, and sends the result on. Sends must not wait, so
+# they use `isend`. Otherwise device 0 would send an activation while device 1 sends a gradient, and each
+# would wait for the other to receive. The `tag` says which micro-batch a message belongs to.
 #
-# Your machine may have fewer cores than ranks, so each operation also sleeps for 20 ms. The times are real
-# otherwise.
+# Your machine may have fewer cores than ranks, so each operation also sleeps for 20 ms. Apart from that, the
+# times are real.
 
 # %%
 WIDTH, SAMPLES = 64, 8
@@ -253,7 +270,7 @@ def batch(number):
 def work_through(orders, batches):
     rank, last = dist.get_rank(), dist.get_world_size() - 1
     layer, kept, sends, slots, held = stage(rank), {}, [], [], []
-    first = layer(torch.zeros(1, WIDTH))  # the first backward of a process loads what it needs: not timed
+    first = layer(torch.zeros(1, WIDTH))  # a process's first backward loads libraries, so it is not timed
     first.backward(torch.zeros_like(first))
     layer.zero_grad()
     dist.barrier()
@@ -303,7 +320,8 @@ print(f"{sent:,} B sent: {sent // (SAMPLES * WIDTH * 4)} messages of {SAMPLES * 
 gpulab.plot.schedule(slots, "ms", peaks=[held for _, _, held in ran])
 
 # %% [markdown]
-# And is it the same training step? One process with all four stages, the whole mini-batch at once:
+# Is it still the same training step? Compare it with one process that has all four stages and the whole
+# mini-batch:
 
 # %%
 gpulab.need(schedule)
@@ -318,22 +336,23 @@ print(
 )
 
 # %% [markdown]
-# **Why.** Gradients of micro-batches add up, so a pipeline with a flush computes what one device would, up to
-# rounding. 3 boundaries · 2 directions · 8 micro-batches are 48 messages: far fewer bytes than tensor
-# parallelism, and from one neighbour to the next only. That is why stages may lie on different nodes.
+# **Why.** The gradients of micro-batches add up. So a pipeline that finishes all of them before the
+# optimizer's step (a **flush**) computes what one device would, up to rounding. It sends 3 boundaries · 2
+# directions · 8 micro-batches = 48 messages. That is far fewer bytes than tensor parallelism needs, and they
+# go only to neighbours. So stages may lie on different nodes.
 #
-# PyTorch's own is `torch.distributed.pipelining` (`ScheduleGPipe`, `Schedule1F1B`, `ScheduleInterleaved1F1B`,
-# `ScheduleInterleavedZeroBubble`, …). `torch.distributed.pipeline.sync.Pipe`, which older guides import, was
-# removed.
+# PyTorch's own implementation is `torch.distributed.pipelining` (`ScheduleGPipe`, `Schedule1F1B`,
+# `ScheduleInterleaved1F1B`, `ScheduleInterleavedZeroBubble`, …). Older guides import
+# `torch.distributed.pipeline.sync.Pipe`, which was removed.
 #
 # ## 6 · Smaller pieces, smaller bubble
 #
-# Give each device two **chunks** of half as many layers: with 16 layers on 4 devices, device 0 gets layers
-# 0–1 and 8–9. A micro-batch goes round twice. An operation takes half as long, and filling still takes p − 1
-# of them. That is Megatron's **interleaved** schedule (Narayanan et al., 2021, who measured 10 % and more in
-# throughput).
+# Give each device two **chunks** of half as many layers. For example, with 16 layers on 4 devices, device 0
+# gets layers 0–1 and 8–9. A micro-batch then goes round twice. An operation takes half as long, but filling
+# the pipeline still takes only p − 1 operations, so it takes half the time. This is Megatron's
+# **interleaved** schedule (Narayanan et al., 2021, who measured a throughput that was 10 % and more higher).
 #
-# **Predict.** Four devices, 8 micro-batches, two chunks. Which share is idle now?
+# **Predict.** There are four devices, 8 micro-batches and two chunks. What share of the time is idle now?
 
 # %%
 gpulab.predict("parallel.chunks", ...)
@@ -364,22 +383,28 @@ gpulab.predict("parallel.chunks", measured=100 * chunked.bubble)
 gpulab.plot.schedule(chunked.slots, "half steps", peaks=chunked.peak)
 
 # %% [markdown]
-# A number with a stroke is the second chunk. **Why.** v chunks divide the bubble by v. The price: v times as
-# many messages, and more memory. Device 0 holds 11 halves, which is 5.5 micro-batches instead of 4.
+# Numbers with a prime mark belong to the second chunk.
+#
+# **Why.** With v chunks, the bubble is v times as small. The price is v times as many messages, and more
+# memory: device 0 holds 11 halves, which is 5.5 micro-batches instead of 4.
 #
 # ## 7 · A backward in two halves
 #
-# Backward computes two things: the gradient of the *input*, which the device before is waiting for (**B**),
-# and that of the *weights*, which nobody waits for until the optimizer runs (**W**). Each costs about as much
-# as the forward. Apart, they are three operations of one step each, and W can wait for a hole in the
-# schedule. This is **zero bubble** scheduling (P. Qi et al., 2023).
+# Backward computes two things. The device before is waiting for the gradient of the *input* (**B**). But
+# nobody waits for the gradient of the *weights* (**W**) until the optimizer runs. Each costs about as much as
+# the forward. If they are separated, a micro-batch has three operations of one step each, and W can fill a
+# hole in the schedule. This is called **zero bubble** scheduling (P. Qi et al., 2023).
 #
-# Activations are held until W. With W right behind its B, (4, 8) takes 30 steps; as one operation of two
-# steps it took 33. How long may W wait? In 1F1B device d holds p − d micro-batches. Here each may hold p, so
-# there is room for some whose B is done and whose W is still open.
+# Activations are now held until W. If each W follows its B at once, (4, 8) takes 30 steps. (As a single
+# operation of two steps, it took 33.) How long may W wait? In 1F1B, device d holds p − d micro-batches. If
+# each device may hold p, there is room for some whose B is done and whose W is not.
 #
-# **Do.** Write `zero_bubble(devices, batches)` with words `"F0"`, `"B0"`, `"W0"`, …, for batches ≥ devices.
-# **Budget** at (4, 8): 27 steps, the least there is, and at most 4 micro-batches held. About 10 lines.
+# **Do.** Write `zero_bubble(devices, batches)`. About 10 lines.
+#
+# - Input: two whole numbers, with `batches` ≥ `devices` ≥ 1.
+# - Output: as in `schedule`, with the words `"F0"`, `"B0"`, `"W0"`, …
+# - **Budget:** 3 m + p − 1 steps, the least there is, and at most p micro-batches held. At (4, 8) that is 27
+#   steps and 4 micro-batches.
 
 
 # %% nbgrader={"grade": false, "grade_id": "zero_bubble", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -409,11 +434,11 @@ halves = run(zero_bubble(4, 8))
 gpulab.plot.schedule(halves.slots, peaks=halves.peak)
 
 # %% [markdown]
-# **Why.** The last device starts p − 1 steps late and has 3 m steps to do: an iteration that starts with empty devices
-# takes at least 3 m + p − 1. In ZB-H2, for twice the memory, the next iteration fills even that. DualPipe (DeepSeek-V3,
-# 2024) feeds micro-batches from both ends.
+# **Why.** The last device starts p − 1 steps late and then has 3 m steps of work. So an iteration that starts
+# with empty devices takes at least 3 m + p − 1 steps. ZB-H2 needs twice the memory, but fills even that gap
+# with the next iteration. DualPipe (DeepSeek-V3, 2024) feeds micro-batches from both ends.
 #
-# | schedule, (4, 8) | steps of time | idle | held by a device at most |
+# | schedule at (4, 8) | steps of time | idle | most micro-batches held by a device |
 # |---|---|---|---|
 # | GPipe, 1F1B | 33 (backward takes two) | 27.3 % | 8, 4 |
 # | interleaved, v = 2 | 28.5 | 15.8 % | 5.5 |
@@ -422,26 +447,34 @@ gpulab.plot.schedule(halves.slots, peaks=halves.peak)
 # %% [markdown]
 # ## 8 · Experts
 #
-# A **mixture of experts** (MoE) has E MLPs in a layer, the **experts**, and a **router**: a small linear layer whose
-# softmax picks for each token the best expert (top-1, as in Switch Transformer) or a few. The output is the
-# expert's, times its probability. Parameters grow with E, the work for a token does not: Mixtral 8x7B has 47 billion
-# and uses 13 for a token (Jiang et al., 2024). Experts are blocks of one layer, not models for subjects.
+# A layer with a **mixture of experts** (MoE) has E MLPs, the **experts**, and a **router**. This is a small
+# linear layer whose softmax picks the best expert for each token (top-1, as in Switch Transformer) or a few.
+# The output is the expert's, times its probability. Parameters grow with E, but the work per token does not:
+# Mixtral 8x7B has 47 billion parameters and uses 13 billion for a token (Jiang et al., 2024). Experts are
+# blocks of one layer, not models for different subjects.
 #
-# With **expert parallelism** each rank has its expert and its own tokens. An **all-to-all** takes tokens to the
-# experts, another one back: `dist.all_to_all_single(got, rows, coming, leaving)`. Without the last two all parts are of
-# one size. Rank i's `coming[j]` must be rank j's `leaving[i]`. A rank can count what leaves it; only the others know what
-# comes.
+# With **expert parallelism** each rank has one expert and its own tokens. One **all-to-all** takes the tokens
+# to their experts, and another brings the results back: `dist.all_to_all_single(got, rows, coming, leaving)`.
+# Without the last two arguments, all parts have the same size. Rank i's `coming[j]` must equal rank j's
+# `leaving[i]`. A rank can count what leaves it, but only the others know what comes.
 #
-# | | |
+# | argument | meaning |
 # |---|---|
 # | `rows` | the first `leaving[0]` rows go to rank 0, the next `leaving[1]` to rank 1, … |
-# | `got` | gets `coming[0]` rows from rank 0, then `coming[1]` from rank 1, … |
-# | `coming`, `leaving` | lists of whole numbers |
+# | `got` | receives `coming[0]` rows from rank 0, then `coming[1]` from rank 1, … |
+# | `coming`, `leaving` | lists of whole numbers, one for each rank; 0 is possible |
 #
-# **Do.** Write `dispatch(x, choice, weight, expert)`. `x` (tokens × width) are this rank's tokens, `choice` (int64) their
-# experts, `weight` their probabilities; `expert` (width × width) is this rank's. Return for each token weight · relu(x ·
-# its expert). **Budget:** all ranks together send each token once there and once back, and 5 % more for counts. About 12
-# lines.
+# **Do.** Write `dispatch(x, choice, weight, expert)`. About 12 lines.
+#
+# | argument | meaning |
+# |---|---|
+# | `x` | this rank's tokens (tokens × width, FP32) |
+# | `choice` | the rank of each token's expert (tokens, int64) |
+# | `weight` | the probability of each token's expert (tokens, FP32) |
+# | `expert` | this rank's expert (width × width, FP32) |
+#
+# - Output: for each token, in the order of `x`, weight · relu(x · its expert).
+# - **Budget:** all ranks together send each token once there and once back, and 5 % more for counts.
 
 
 # %% nbgrader={"grade": false, "grade_id": "dispatch", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -466,11 +499,11 @@ def dispatch(x, choice, weight, expert):
 gpulab.check("parallel.dispatch", dispatch)
 
 # %% [markdown]
-# All ranks wait for the busiest expert. Here are 2,048 tokens around twelve directions, of which some are
-# common, as in text, and a fresh router with 8 experts.
+# All ranks wait for the busiest expert. In the next cell there are 2,048 tokens around twelve directions,
+# some of which are common, as words are in text. A fresh router distributes them over 8 experts.
 #
-# **Predict.** Direction k is 1/k times as common as the first. How many times the mean load has the busiest
-# expert, roughly?
+# **Predict.** Direction k is 1/k times as common as the first one. Roughly how many times the mean load does
+# the busiest expert have?
 
 # %%
 gpulab.predict("parallel.load", ...)
@@ -489,7 +522,7 @@ def load():
 
 
 def dropped(counts, factor=1.25):
-    """Share of the tokens beyond an expert's capacity, `factor` times the mean load."""
+    """Percentage of the tokens that exceed a capacity of `factor` times the mean load."""
     return 100 * float((counts - factor * COUNT / EXPERTS).clamp(min=0).sum()) / COUNT
 
 
@@ -499,7 +532,7 @@ optimizer = torch.optim.Adam(router.parameters(), 0.01)
 for _ in range(200):
     probabilities = router(tokens).softmax(dim=1)
     share = torch.bincount(probabilities.argmax(dim=1), minlength=EXPERTS) / COUNT
-    balance = EXPERTS * (share * probabilities.mean(dim=0)).sum()  # 1 when even
+    balance = EXPERTS * (share * probabilities.mean(dim=0)).sum()  # 1 if all loads are equal
     optimizer.zero_grad()
     balance.backward()
     optimizer.step()
@@ -511,34 +544,36 @@ gpulab.plot.panels(
         f"{name}: tokens": {f"expert {e}": int(count) for e, count in enumerate(counts)}
         for name, counts in (("fresh", fresh), ("balanced", trained))
     },
-    "The same tokens, fresh and after 200 steps for balance. Each half has a scale of its own.",
+    "The same tokens with a fresh router and after 200 steps for balance. Each panel has its own scale.",
 )
 
 # %% [markdown]
-# **Why.** Switch Transformer adds `balance`, times 0.01, to the loss: E · Σ share · mean probability,
-# smallest when even. Here it was trained alone. Buffers have a **capacity**; tokens beyond it are dropped,
-# and only the residual carries them on. DeepSeek-V3 adds a bias to the router's scores instead, and drops
-# none. Top-k sends each token k times.
+# ![Experts with a capacity: each token is sent to the rank of its expert. The buffer of each expert has room for two tokens, so the third token for expert A is left out.](drawings/capacity.svg)
+#
+# **Why.** Switch Transformer adds 0.01 times `balance` to the loss. This is E · Σ share · mean probability,
+# which is smallest when all experts have equal loads. (Here it was trained alone.) Buffers have a
+# **capacity**, and tokens beyond it are dropped, so only the residual carries them on. DeepSeek-V3 instead
+# adds a bias to the router's scores and drops no tokens. Top-k sends each token k times.
 #
 # ## 9 · Three dimensions at once
 #
-# A large run combines tensor (t), pipeline (p) and data parallelism (d), t · p · d = GPUs. Launchers number
-# ranks node by node, so the **rank map** decides which groups share a node. With the order (tensor, data,
-# pipeline), tensor varies fastest: ranks 0 … t − 1 are a tensor group.
+# A large run combines tensor (t), pipeline (p) and data parallelism (d), with t · p · d = GPUs. Launchers
+# number ranks node by node, so the **rank map** decides which groups share a node. In the order (tensor,
+# data, pipeline), tensor varies fastest, so ranks 0 … t − 1 are a tensor group.
 #
-# `layouts.cost(model, cluster, layout)` models a step (`help(layouts.cost)` has formulas and sources):
+# `layouts.cost(model, cluster, layout)` models a step. (`help(layouts.cost)` shows formulas and sources.)
 #
-# | part | grows with |
+# | part | depends on |
 # |---|---|
-# | compute | 1 / (t · p · d); small micro-batches and thin slices compute slowly |
+# | compute | 1 / (t · p · d); small micro-batches and thin slices run inefficiently |
 # | bubble | (p − 1) / m |
 # | tensor | 4 all-reduces of activations for each layer and micro-batch |
 # | pipeline | 2 messages for each micro-batch |
 # | data | one all-reduce of the gradients |
 #
-# A group with neighbours on two nodes runs at the speed between nodes (levels, part A, are left out). `memory` of a GPU: 16 B for each of its
-# parameters, and 34 B, over t, for each token, unit of width and layer of its stage, for min(p, m)
-# micro-batches under way.
+# A group with neighbours on two nodes runs at the speed between nodes. (Part A's levels are left out.)
+# `memory` counts 16 bytes for each parameter of a GPU. For activations it counts 34 bytes, over t, for each
+# token, unit of width and layer of its stage, for each of the min(p, m) micro-batches under way.
 
 # %%
 h100, nvlink, network = hardware.find("H100"), hardware.link("NVLink 4"), hardware.link("InfiniBand NDR")
@@ -568,8 +603,8 @@ def told(name, layout_):
 told("good", good)
 
 # %% [markdown]
-# **Predict.** Same t, p, d, on 4 nodes of 8 GPUs; only the order of the ranks is a bad one. A link inside
-# a node has 450 GB/s, one between nodes 50. How many times as long does a step take?
+# **Predict.** Take the same t, p and d on 4 nodes of 8 GPUs, but a bad order of the ranks. A link has 450
+# GB/s inside a node and 50 GB/s between nodes. How many times as long does a step take?
 
 # %%
 gpulab.predict("parallel.rank_map", ...)
@@ -580,12 +615,18 @@ slow, fast = (layouts.cost(model, cluster, x).seconds for x in (bad, good))
 gpulab.predict("parallel.rank_map", measured=slow / fast)
 
 # %% [markdown]
-# Nothing is wrong in the bad run: no error, the same losses, every GPU "busy". Only the order differs.
+# Nothing looks wrong in the bad run. There is no error, the losses are the same, and every GPU is "busy".
+# Only the order differs.
 #
-# **Do.** Write `layout(model, cluster)`: the fastest layout by `layouts.cost` that fits into memory, as a
-# dictionary like `good`. `micro` divides the batch of a replica; `layouts.cost` raises `layouts.NoLayout`
-# where numbers do not go together. **Budget:** at most 1 % above the best, also where the network is slow, one
-# node is all there is, or small matrices are slower (`half`). About 20 lines.
+# **Do.** Write `layout(model, cluster)`, which finds the fastest layout by `layouts.cost`. About 20 lines.
+#
+# - Input: two dictionaries with the keys of `model` and `cluster` above.
+# - Output: a dictionary with the keys of `good`. It uses all GPUs, and its `memory` fits into
+#   `cluster["memory"]`.
+# - `micro` divides the batch of a replica. `layouts.cost` raises `layouts.NoLayout` if one number does not
+#   divide another.
+# - **Budget:** at most 1 % slower than the best layout. This includes clusters with a slow network, with a
+#   single node, or with GPUs that need larger matrices (`half`).
 
 
 # %% nbgrader={"grade": false, "grade_id": "layout", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -631,15 +672,15 @@ for name, row in rows.items():
     print(f"{name:21}{found.seconds:6.2f} s{found.memory / 1e9:5.0f} GB   {row}")
 gpulab.plot.bars(
     {name: layouts.cost(model, cluster, row).seconds for name, row in rows.items()},
-    "seconds a step",
-    caption="Good and bad order have the same t, p and d: only which rank sits where differs.",
+    "seconds per step",
+    caption="The good and the bad order have the same t, p and d. They differ only in where the ranks are.",
 )
 
 # %% [markdown]
-# **Why.** Tensor parallelism talks most and belongs inside a node. It also thins the slices, so more of it is
-# not better. Of the other two, the one that sends more bytes gets the rest of the node. In `good` these are
-# the gradients; stages send half as many bytes, but between nodes, so theirs is the longer time. Memory
-# decides how small t · p may be.
+# **Why.** Tensor parallelism communicates most, so it belongs inside a node. It also makes slices thinner, so
+# more is not always better. Of the other two, the one that sends more bytes gets the rest of the node. In
+# `good` that is data parallelism. Stages send half as many bytes, but between nodes, so they take longer.
+# Memory decides how small t · p may be.
 #
 # Does the best layout depend on the cluster?
 
@@ -650,7 +691,7 @@ slow = cluster | {"between": 5e9}
 others = {
     "as above": (model, cluster),
     "8 nodes of 4 GPUs": (model, cluster | {"nodes": 8, "per_node": 4}),
-    "40 GB a GPU": (model, cluster | {"memory": 40e9}),
+    "40 GB per GPU": (model, cluster | {"memory": 40e9}),
     "memory of an H200": (model, cluster | {"memory": float(hardware.find("H200").dram_bytes)}),
     "5 GB/s between nodes": (model, slow),
     "the same, narrow model": (long, slow),
@@ -663,20 +704,20 @@ for name, (what, where) in others.items():
     print(f"{name:23}{parts}{found['micro']:7}  {', '.join(found['order']):22}{seconds:6.2f} s")
 
 # %% [markdown]
-# **See.** Half as many GPUs in a node change nothing here: t = 2 and d = 2 fill a node of four. Less memory
-# asks for larger t, more memory allows t = 1. A slow network asks for fewer stages and larger micro-batches:
-# fewer and longer messages. The narrow model with long sequences has few weights and many activations, so its
-# stages send more than its replicas, and `pipeline` moves into the node. The model is rough and a search costs
-# nothing; what it proposes is then measured.
+# **See.** Nodes with half as many GPUs change nothing here, because t = 2 and d = 2 fill a node of four. Less
+# memory needs a larger t, and more memory allows t = 1. A slow network favours fewer stages and larger
+# micro-batches, which means fewer and longer messages. The narrow model with long sequences has few weights
+# and many activations. So its stages send more than its replicas, and `pipeline` moves into the node. The
+# model is rough, but a search costs nothing, and its result can be measured.
 
 # %% [markdown]
 # ## 10 · Where the names belong
 #
-# **Megatron-LM** (NVIDIA) is tensor, sequence and pipeline parallelism for transformers; its library is
-# Megatron Core. In 2021 it trained a model of a trillion parameters on 3,072 A100 at 502 PFLOP/s (Narayanan
-# et al.).
+# **Megatron-LM** (NVIDIA) implements tensor, sequence and pipeline parallelism for transformers. Its library
+# is called Megatron Core. In 2021 it trained a model of a trillion parameters on 3,072 A100 at 502 PFLOP/s
+# (Narayanan et al.).
 #
-# **Predict.** What share of their dense 16-bit peak is that?
+# **Predict.** What share of the GPUs' dense 16-bit peak is that?
 
 # %%
 gpulab.predict("parallel.megatron", ...)
@@ -687,28 +728,29 @@ gpulab.predict("parallel.megatron", measured=100 * 502e15 / 3072 / float(a100.pe
 
 # %% [markdown]
 # **More than one data centre.** NVIDIA reports 96 % of one site's throughput for a model of 340 billion
-# parameters in data centres far apart, with NeMo 25.02 and Megatron Core 0.11 (NVIDIA blog, 2025). Only data
-# parallelism crosses: an all-reduce by hierarchy (lab 18), in chunks that overlap with backward.
+# parameters that was trained in data centres far apart (NeMo 25.02 and Megatron Core 0.11; NVIDIA blog,
+# 2025). Only data parallelism crosses the distance, with an all-reduce in levels (lab 18) and in chunks that
+# overlap with backward.
 #
-# **AutoTP** (DeepSpeed) finds in a Hugging Face model which linear layers to cut by columns and which by
-# rows, and where the all-reduces go, for inference and, since 0.16.4, for training together with ZeRO.
-# `parallelize_module` of PyTorch takes the same plan written out: `ColwiseParallel`, `RowwiseParallel`.
+# **AutoTP** (DeepSpeed) finds out which linear layers of a Hugging Face model to cut by columns and which by
+# rows, and where the all-reduces belong, for inference and, since 0.16.4, for training with ZeRO. PyTorch's
+# `parallelize_module` takes such a plan written out.
 #
-# **Domino** (DeepSpeed; G. Wang et al., 2024) cuts batch and weights of a tensor-parallel layer once more, so
-# that one part computes while another is being reduced. Its headline says "communication-free"; its text says
-# near-complete *hiding*. The bytes are all still there, and an operation that hides them must be there, too.
+# **Domino** (DeepSpeed; G. Wang et al., 2024) cuts the batch and the weights of a tensor-parallel layer once
+# more, so that one part computes while another is being reduced. Its headline says "communication-free", but
+# its text says near-complete *hiding*. All bytes are still sent.
 #
 # ## Beyond · A pipeline with unequal times
 #
-# Open-ended and ungraded. Backward takes twice as long as forward, and a message takes a quarter of a
-# forward. The figure of merit is the time of (4, 8), for at most 4 micro-batches held.
+# This task is open-ended and ungraded. Backward takes twice as long as forward, and a message takes a quarter
+# of a forward. The figure of merit is the time of (4, 8), with at most 4 micro-batches held.
 #
 # | schedule | time |
 # |---|---|
-# | 1F1B | the cell below |
-# | 1F1B with two more forwards at the start of each device | more memory: is it faster? |
+# | 1F1B | printed below |
+# | 1F1B with two more forwards at the start of each device | needs more memory: is it faster? |
 # | yours | |
-# | bound | the first activation's way to the last device, its 3 m, the last gradient's way back |
+# | bound: the first activation's way to the last device, that device's 3 m, and the last gradient's way back | printed below |
 
 # %%
 times = {"F": 1.0, "B": 2.0}
@@ -725,28 +767,31 @@ print(
 #
 # <details><summary>1. Does 1F1B have a smaller bubble than GPipe?</summary>
 #
-# No. Both take 2 (m + p − 1) steps. It holds p micro-batches instead of m, and that memory may buy a larger
-# m.
+# No. Both take 2 (m + p − 1) steps. It holds p micro-batches instead of m, and the memory that this frees may
+# be spent on a larger m.
 # </details>
 #
 # <details><summary>2. What does interleaving cost?</summary>
 #
-# v times as many messages, and more activations held: 5.5 micro-batches instead of 4 at (4, 8) with v = 2.
+# It sends v times as many messages and holds more activations: 5.5 micro-batches instead of 4 at (4, 8) with
+# v = 2.
 # </details>
 #
 # <details><summary>3. Why can W wait, and what must not wait?</summary>
 #
-# Nobody needs the weights' gradient before the optimizer. B must not wait: the device before needs it.
+# Nobody needs the gradient of the weights before the optimizer runs. B must not wait, because the device
+# before needs it.
 # </details>
 #
 # <details><summary>4. Are experts models for different tasks?</summary>
 #
-# No. They are feed-forward blocks of one layer, trained together with a router that picks for each token.
+# No. They are feed-forward blocks of one layer. They are trained together with a router, which picks among
+# them for each token.
 # </details>
 #
 # <details><summary>5. Which group must not cross nodes, and why?</summary>
 #
-# The tensor group: it reduces activations four times for each layer and micro-batch.
+# The tensor group, because it all-reduces activations four times for each layer and micro-batch.
 # </details>
 
 # %%
@@ -758,26 +803,27 @@ gpulab.recap("17")
 # | question | rule |
 # |---|---|
 # | idle share of a pipeline | (p − 1) / (m + p − 1); with v chunks (p − 1) / (v m + p − 1) |
-# | extra over the work | (p − 1) / m |
-# | activations held | GPipe m, 1F1B min(p − d, m) on device d |
-# | zero bubble, least steps | 3 m + p − 1 with F, B and W of one step |
-# | slowest stage | is the pace: embedding and head count as layers |
-# | MoE, bytes a rank sends | about 2 · k · its tokens · width · bytes · (ranks − 1) / ranks, for top-k |
-# | rank map | tensor inside a node, next to it data or pipeline: whichever sends more bytes |
+# | extra time over the work | (p − 1) / m |
+# | micro-batches held | GPipe m; 1F1B min(p − d, m) on device d |
+# | zero bubble, least steps | 3 m + p − 1 if F, B and W take one step each |
+# | slowest stage | it sets the pace; embedding and head count as layers |
+# | MoE, bytes that a rank sends | about 2 · k · its tokens · width · bytes · (ranks − 1) / ranks, for top-k |
+# | rank map | tensor inside a node; next to it data or pipeline, whichever sends more bytes |
 # | memory | 16 B · parameters / (t · p) + 34 B · tokens · width · layers / (t · p) · min(p, m) |
 #
 # ### Claims you will meet, and what is right
 #
 # - *1F1B reduces the bubble.* It reduces memory.
-# - *Twice as many micro-batches as stages are enough.* From four stages on 27 to 33 % of the time is idle
-#   then; at four times as many it is 16 to 20 %.
-# - *Peak memory of a pipeline is micro-batch size × number of micro-batches.* That is GPipe.
-# - *`torch.distributed.pipeline.sync.Pipe(model, balance=…)`.* Removed; `balance` was torchgpipe's and
-#   FairScale's. Today it is `torch.distributed.pipelining`.
-# - *Tensor parallelism splits the layers across GPUs.* It splits each layer; pipelines split the list of
+# - *Twice as many micro-batches as stages are enough.* With four or more stages, 27 to 33 % of the time is
+#   then idle. With four times as many micro-batches it is 16 to 20 %.
+# - *Peak memory of a pipeline is micro-batch size × number of micro-batches.* That is GPipe's.
+# - *`torch.distributed.pipeline.sync.Pipe(model, balance=…)`.* It was removed, and `balance` belonged to
+#   torchgpipe and FairScale. Today's module is `torch.distributed.pipelining`.
+# - *Tensor parallelism splits the layers across GPUs.* It splits each layer. Pipelines split the list of
 #   layers.
-# - *Experts are models trained for different tasks.* They are blocks trained jointly, chosen token by token.
-# - *Domino makes tensor parallelism free of communication.* It hides it behind computation.
+# - *Experts are models trained for different tasks.* They are blocks that are trained jointly and chosen
+#   token by token.
+# - *Domino makes tensor parallelism free of communication.* It hides communication behind computation.
 #
 # ### References
 #

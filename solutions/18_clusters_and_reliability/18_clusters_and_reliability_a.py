@@ -13,16 +13,19 @@
 # %% [markdown]
 # # 18 A · Clusters: links, networks, and how many GPUs
 #
-# **About three hours.** You need lab 15 (ring and tree all-reduce, reduce-scatter, all-gather), lab 16 (16 bytes per
-# parameter) and lab 17 (tensor parallelism). Part A runs on one processor: networks are graphs here, and their times
-# are modelled. Part B is about failures, with real processes.
+# **About three hours.** You need lab 15 (ring and tree all-reduce, reduce-scatter, all-gather), lab 16 (16
+# bytes per parameter) and lab 17 (tensor parallelism). Part A runs in a single process: networks are graphs
+# here, and their times are modelled. Part B is about failures, with real processes.
 #
-# When you are through, you can
+# On thousands of GPUs, a training run is often limited by what lies between the GPUs. In this part you
+# compute what a network can carry, and how many GPUs a model needs.
+#
+# By the end of this lab, you can
 #
 # 1. compare links whose makers count differently;
-# 2. compute what a network lets through, and find its narrowest place;
+# 2. compute how much a network can carry, and find its narrowest place;
 # 3. plan an all-reduce that spares the slow links;
-# 4. say why a network with enough links is still congested;
+# 4. explain why a network with enough links is still congested;
 # 5. work out how many GPUs a model needs, for training and for its users.
 
 # %%
@@ -41,17 +44,19 @@ gpulab.start("18")
 # %% [markdown]
 # ## 1 · Links: what the numbers count
 #
-# Three habits make data sheets of links hard to compare.
+# Data sheets of links are hard to compare, because their makers count in three different ways.
 #
-# - **NVLink** is stated as the sum of *both directions* over *all links* of a GPU. NVLink 4 is 18 links of 25 GB/s
-#   each way: 450 GB/s one way, 900 GB/s on the sheet.
-# - **PCIe** is stated per lane in transfers per second, or for 16 lanes in one direction. A transfer is one bit: PCIe
-#   5.0's 32 GT/s are 4 GB/s a lane, of which its encoding takes 2 in 130 bits.
-# - **InfiniBand** and Ethernet are stated in *bits* per second and one direction: NDR's 400 Gbit/s are 50 GB/s.
+# - **NVLink** is stated as the sum of *both directions* over *all links* of a GPU. NVLink 4 has 18 links of
+#   25 GB/s in each direction. That is 450 GB/s one way, and 900 GB/s on the data sheet.
+# - **PCIe** is stated in transfers per second and lane, or for 16 lanes in one direction. A transfer is one
+#   bit. So PCIe 5.0's 32 GT/s are 4 GB/s per lane, of which the encoding uses 2 in 130 bits.
+# - **InfiniBand** and Ethernet are stated in *bits* per second in one direction. NDR's 400 Gbit/s are 50
+#   GB/s.
 #
-# Below all are bytes per second in one direction, from `gpulab.hardware`, which has a source for each.
+# In the next cell all rates are bytes per second in one direction. They come from `gpulab.hardware`, which
+# has a source for each.
 #
-# **Predict.** NVLink 4 against PCIe 5.0 ×16, both in one direction: how many times as fast?
+# **Predict.** Compare NVLink 4 and PCIe 5.0 ×16, both in one direction. How many times as fast is NVLink?
 
 # %%
 gpulab.predict("cluster.nvlink_pcie", ...)
@@ -69,20 +74,22 @@ for name, link in hardware.LINKS.items():
 gpulab.plot.bars(
     {name: float(link.per_direction) / 1e9 for name, link in hardware.LINKS.items()},
     "GB/s in one direction",
-    caption="In one direction NVLink is several times as fast as the PCIe of its time and any network card.",
+    caption="In one direction, NVLink is several times as fast as the PCIe of its time or any network card.",
 )
 
 # %% [markdown]
-# **Why.** The "900 against 64" of many guides divides both directions by one. A factor of 7 is left, and it is the
-# gap around which all of this lab is built: inside a node NVLink, between nodes about a tenth of that.
+# **Why.** Many guides compare 900 with 64, but one number counts both directions and the other counts one. A
+# factor of 7 is left. NVLink is also about ten times as fast as the links between nodes, and this whole lab
+# is about that gap.
 #
-# NVLink carries loads, stores and atomics between GPUs. Caches are kept coherent by hardware only between a GPU and
-# a CPU that has NVLink too: POWER9, or Grace with **NVLink-C2C**. A **bridge** joins two PCIe cards by NVLink; in a
-# server of eight, **NVSwitch** chips let each GPU use all its links toward any other.
+# NVLink carries loads, stores and atomics between GPUs. Hardware keeps caches coherent only between a GPU and
+# a CPU that has NVLink too, such as POWER9, or Grace with **NVLink-C2C**. A **bridge** connects two PCIe
+# cards by NVLink. In a server with eight GPUs, **NVSwitch** chips let each GPU use all of its links to reach
+# any other GPU.
 #
-# A server with two CPUs has two memories (**NUMA**). A copy from the far CPU's memory crosses the link between the
-# CPUs, so a rank is pinned to the cores, memory and network card that hang on its own CPU: `nvidia-smi topo -m`
-# shows which.
+# A server with two CPUs has two memories (**NUMA**). A copy from the far CPU's memory crosses the link
+# between the CPUs. So a rank is pinned to the cores, the memory and the network card that belong to the CPU
+# of its GPU. `nvidia-smi topo -m` shows which these are.
 
 # %%
 memories = sorted(Path("/sys/devices/system/node").glob("node[0-9]*/cpulist"))
@@ -93,19 +100,24 @@ print(f"memories that Linux shows on this machine: {len(memories)}")
 # %% [markdown]
 # ## 2 · What a network lets through
 #
-# A network is a graph: hosts, switches, and links, each with a direction and a rate. A cable that works both ways is two
-# links. The most that A can send to B along all ways together is the **maximum flow**. It equals the narrowest **cut**:
-# the least rate of the links that lead from A's part to B's (L. Ford and D. Fulkerson, 1956). So a flow proves that a
-# rate is possible, and a cut that no more is.
+# A network is a graph of hosts, switches and links, where each link has a direction and a rate. A cable that
+# works both ways counts as two links. The most that A can send to B on all paths together is called the
+# **maximum flow**. A **cut** divides the nodes into a part with A and a part with B, and its rate is the sum
+# of the links that lead from A's part to B's. The maximum flow equals the rate of the narrowest cut (L. Ford
+# and D. Fulkerson, 1956). So a flow proves that a rate is possible, and a cut proves that more is not.
 #
 # ![Hosts, leaf switches and spine switches. If a leaf has as many links up as down, any half of the hosts can send to the other half at full speed. With half of the links up the network is oversubscribed 2 : 1.](drawings/fat_tree.svg)
 #
-# To compute it, find a way on which every link has something left, send what its narrowest link takes, repeat. That may
-# end too early: a way through the link s → t can block two better ones, of which one needs only t and the other only s.
-# One addition makes it exact: what was sent over a link may be **sent back**, from t to s, by a later way.
+# To compute it, find a path on which every link has some rate left, send as much as its narrowest link
+# allows, and repeat. This alone may end too early, because a path over the link s → t can block two better
+# paths, of which one needs only t and the other only s. One addition makes it exact: a later path may **send
+# back**, from t to s, what was sent over the link before.
 #
-# **Do.** Write `max_flow(links, source, sink)`. `links` has lists `[from, to, rate]`, one way, rates whole numbers.
-# Several links may lead from one node to the same other. Returns the flow, 0 if there is no way. About 22 lines.
+# **Do.** Write `max_flow(links, source, sink)`. About 22 lines.
+#
+# - Input: `links`, a list of `[from, to, rate]`. Nodes are strings, and rates are whole numbers. Each link
+#   works one way, and several links may lead from one node to the same other node.
+# - Output: the maximum flow, a whole number. It is 0 if there is no path.
 
 
 # %% nbgrader={"grade": false, "grade_id": "max_flow", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -142,21 +154,24 @@ def max_flow(links, source, sink):
 gpulab.check("cluster.max_flow", max_flow)
 
 # %% [markdown]
-# Now whole clusters. Part the hosts into two halves and let one send to the other: the flow depends on the halves.
-# The smallest over all halves is the **bisection bandwidth**. A network has **full** bisection if that is half of
-# the hosts times the rate at which one host sends: then no half waits for the network. Below a host counts with 50
-# GB/s, one link. Hosts of a ring or torus have more, and pass on what others send; hosts on rails have NVLink, too.
+# Now look at whole clusters. Divide the hosts into two halves, and let one half send to the other. How much
+# flows depends on the halves. The smallest flow over all halves is the **bisection bandwidth**. A network has
+# **full** bisection if this equals half of the hosts times the rate at which one host sends. Then no half
+# ever waits for the network. Below, a host counts with 50 GB/s, the rate of one link. (Hosts in a ring or
+# torus have more links, but pass on what others send. Hosts with rails have NVLink, too.)
 #
-# The usual shapes:
+# These are the usual shapes:
 #
-# - **ring** and **torus**: hosts linked to their neighbours, no switches;
-# - **leaf and spine**: leaf switches with hosts below, each linked to all spines above. Leaves with more links down
-#   than up are **oversubscribed**;
-# - **fat tree**: three levels of equal switches. With k ports each they carry k³/4 hosts at full bisection;
-# - **dragonfly**: groups of routers, a few long links between each two groups;
-# - **rails**: GPU number i of every node hangs on the same switch, rail i (section 4 shows what for).
+# - **ring** and **torus**: hosts are linked to their neighbours, and there are no switches.
+# - **leaf and spine**: leaf switches have hosts below, and each is linked to all spine switches above. A leaf
+#   with more links down than up is **oversubscribed**.
+# - **fat tree**: three levels of equal switches. With k ports each, they connect k³/4 hosts at full
+#   bisection.
+# - **dragonfly**: groups of routers, with a few long links between any two groups.
+# - **rails**: GPU number i of every node is connected to the same switch, called rail i. (Section 4 shows
+#   why.)
 #
-# **Predict.** Eight hosts in a ring. How many links does the best cut into two halves cross?
+# **Predict.** Eight hosts form a ring. How many links does the narrowest cut into two halves cross?
 
 # %%
 gpulab.predict("cluster.ring_cut", ...)
@@ -164,7 +179,7 @@ gpulab.predict("cluster.ring_cut", ...)
 
 # %%
 def bisection(topology):
-    """The smallest flow between two halves of the hosts, and a half that has it."""
+    """The smallest flow between two halves of the hosts, and the half that sends it."""
 
     both_ways = [link for a, b, rate in topology.links for link in ((a, b, rate), (b, a, rate))]
 
@@ -200,7 +215,7 @@ narrow = eight["leaf and spine, 1 spine"]
 gpulab.plot.network(
     narrow.hosts,
     narrow.links,
-    f"Hosts with crosses exchange at most {flow} GB/s with the others: half of what their four links carry.",
+    f"Hosts with crosses exchange at most {flow} GB/s with the others, half of what their four links carry.",
     half,
 )
 
@@ -209,14 +224,16 @@ tree = topologies.fat_tree(4, RATE)
 gpulab.plot.network(
     tree.hosts,
     tree.links,
-    f"A fat tree of {len(tree.switches)} switches with 4 ports: as many links between any two levels as hosts.",
+    f"A fat tree of {len(tree.switches)} switches with 4 ports has as many links between two levels as "
+    "hosts.",
 )
 
 # %% [markdown]
-# **Why.** *Any* half gives an upper limit; a convenient one can flatter a network. So the smallest counts, and for large
-# networks one proves it from the shape and does not try all halves. The price of full
-# bisection is switches and cables: a fat tree has three cables a host, a ring one. Large clusters save at the top, where
-# jobs can be placed so that they seldom cross it.
+# **Why.** The flow between *any* two halves is only an upper limit for the bisection, and a convenient choice
+# can flatter a network. So the smallest counts. For large networks it is derived from the shape, because
+# nobody can try all halves. Full bisection costs switches and cables: a fat tree has three cables per host,
+# and a ring has one. Large clusters save at the top level, because jobs can be placed so that they seldom
+# cross it.
 #
 # ## 3 · Boards, racks, clusters, switch chips
 #
@@ -224,13 +241,13 @@ gpulab.plot.network(
 #
 # | | what it is | its rates |
 # |---|---|---|
-# | **HGX H100** | eight GPUs on a board with NVSwitch | together 8 × 900 GB/s = 7.2 TB/s of links, both directions; the bisection is 4 × 450 = 1.8 TB/s each way. The 16 PFLOP/s that go with it are float16 with sparsity; half of that is dense |
-# | **DGX SuperPOD** (H100) | nodes of eight, a network card for each GPU | NDR InfiniBand between nodes in the pods that shipped; a 256-GPU NVLink network was announced (NVIDIA's reference architecture) |
-# | **NVL72** | 72 Blackwell GPUs in a rack on one NVLink network: the fast domain grew from 8 to 72 | 72 × 1.8 = 130 TB/s, both ways; above it the same hierarchy starts |
-# | **Switch chips** | a total rate, split into ports | 102.4 Tbit/s (Broadcom Tomahawk 6, 2025) are 64 ports of 1.6 Tbit/s, 128 of 800 Gbit/s or 512 of 200; Tomahawk 5 has half |
+# | **HGX H100** | eight GPUs on a board with NVSwitch | All links together have 8 × 900 GB/s = 7.2 TB/s in both directions. The bisection is 4 × 450 = 1.8 TB/s each way. The 16 PFLOP/s on its sheet are FP16 with sparsity, and half of that is dense |
+# | **DGX SuperPOD** (H100) | nodes of eight GPUs, with a network card for each GPU | A 256-GPU NVLink network was announced. The pods that shipped have NDR InfiniBand between nodes (NVIDIA's reference architecture) |
+# | **NVL72** | 72 Blackwell GPUs in a rack on one NVLink network | 72 × 1.8 = 130 TB/s, both ways. The fast domain grew from 8 to 72 GPUs, and the same hierarchy starts above it |
+# | **Switch chips** | one total rate, which is split into ports | 102.4 Tbit/s (Broadcom Tomahawk 6, 2025) make 64 ports of 1.6 Tbit/s, 128 of 800 Gbit/s or 512 of 200. Tomahawk 5 has half of that |
 #
-# Tomahawk has *shallow* buffers and low latency; Jericho of the same maker has deep buffers. InfiniBand is an open
-# standard of the IBTA, of which NVIDIA, through Mellanox, makes most switches.
+# Tomahawk has *shallow* buffers and low latency, whereas Jericho by the same maker has deep buffers.
+# InfiniBand is an open standard of the IBTA. NVIDIA makes most of its switches, since it bought Mellanox.
 
 # %%
 for board, gpus, name in (
@@ -251,19 +268,22 @@ for ports in (64, 128):
 # %% [markdown]
 # ## 4 · All-reduce in levels
 #
-# N nodes of G GPUs: fast links inside, one network card (**NIC**) per GPU to the outside. A ring over all p = N·G GPUs
-# ignores that. Each step waits for the slowest message, and most of the array passes through every node's last NIC.
+# Take N nodes of G GPUs, with fast links inside a node and one network card (**NIC**) per GPU to the outside.
+# A ring over all p = N·G GPUs ignores this difference. Each of its steps waits for the slowest message, and
+# most of the array leaves every node through its last GPU's NIC.
 #
 # ![All-reduce in levels: within each node every GPU sums a part, the parts are summed between nodes, and each node shares the result among its GPUs. Only the middle step crosses the network.](drawings/in_levels.svg)
 #
-# In **levels** all NICs share the work: reduce-scatter inside each node, so that each GPU holds its node's sum of one
-# part; all-reduce of the parts between GPUs of the same number; all-gather inside. Those GPUs hang on the same switch if
-# the network has rails: one hop, no spine.
+# In **levels**, all NICs share the work. First comes a reduce-scatter inside each node, so that each GPU
+# holds its node's sum of one part. Then GPUs of the same number all-reduce their parts between nodes, and an
+# all-gather inside each node completes the result. If the network has rails, GPUs of the same number are on
+# the same switch. Their messages take one hop, without a spine.
 #
-# A plan is a list of steps, a step a list of messages `[from, to, chunks, how]`. Ranks are numbered node by node: rank
-# r is GPU r mod G of node r // G. The array has p chunks, 0 … p − 1; each rank starts with its own numbers in all of
-# them. `how` is `"add"` or `"copy"` at the receiver. In a step a rank sends at most one message and receives at most
-# one, and all messages leave with what was there before the step. This is the ring over all:
+# A plan is a list of steps, and a step is a list of messages `[from, to, chunks, how]`. Ranks are numbered
+# node by node, so rank r is GPU r mod G of node r // G. The array has p chunks, 0 … p − 1, and each rank
+# starts with its own numbers in all of them. `how` says what the receiver does: `"add"` or `"copy"`. In a
+# step, a rank sends at most one message and receives at most one. All messages carry what was there before
+# the step. The next cell prints the ring over all for three ranks:
 
 
 # %%
@@ -279,8 +299,13 @@ def ring_over_all(nodes, per_node):
 ring_over_all(1, 3)
 
 # %% [markdown]
-# **Do.** Write `all_reduce(nodes, per_node)`: a plan in levels. **Budget:** the busiest NIC sends 2(N − 1) chunks, the
-# least possible; at most 2(G − 1) + 2(N − 1) steps. No number may be added twice. About 14 lines.
+# **Do.** Write `all_reduce(nodes, per_node)`, which returns a plan in levels. About 14 lines.
+#
+# - Input: two whole numbers of at least 1.
+# - Output: a plan as above. In the end, all ranks have the sum over all ranks in all p chunks. No rank's
+#   numbers may be added twice. With a single rank, the plan is empty.
+# - **Budget:** the busiest NIC sends 2(N − 1) chunks, the least possible, and there are at most 2(G − 1) +
+#   2(N − 1) steps.
 
 
 # %% nbgrader={"grade": false, "grade_id": "all_reduce", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -312,10 +337,11 @@ def all_reduce(nodes, per_node):
 gpulab.check("cluster.all_reduce", all_reduce)
 
 # %% [markdown]
-# **See.** What a plan's messages put on each NIC, and how long it takes by the α–β model: a step lasts as long as its
-# slowest message, and a message latency + bytes ÷ rate. The rates are NVLink 4 and NDR; the latencies, 2 and 5 µs, are
-# inputs of the model. The second figure also has lab 15's tree: whole arrays up to one rank and down again, 2 log₂ p
-# messages one after the other.
+# **See.** The next cells show how much each plan sends through a NIC, and how long it takes by the α–β model.
+# A message takes its latency plus bytes ÷ rate, and a step lasts as long as its slowest message. The rates
+# are those of NVLink 4 and NDR. The latencies of 2 and 5 µs are inputs of the model. The second figure also
+# shows lab 15's tree, which sends whole arrays up to one rank and down again, as 2 log₂ p messages one after
+# the other.
 
 # %%
 fast = costs.Network(2e-6, float(hardware.link("NVLink 4").per_direction))
@@ -350,7 +376,7 @@ gpulab.plot.panels(
         "steps": {name: len(plan) for name, plan in plans.items()},
         "ms for 1 GB, modelled": {name: 1e3 * modelled(plan, N, G, 1e9) for name, plan in plans.items()},
     },
-    "4 nodes of 8 GPUs: in levels a NIC sends a tenth of the chunks in a third of the steps.",
+    "With 4 nodes of 8 GPUs, a NIC sends a tenth of the chunks in levels, in a third of the steps.",
 )
 
 # %%
@@ -368,39 +394,44 @@ gpulab.plot.lines(
     },
     "array, MB",
     "ms, modelled",
-    "The levels win against the ring at every size; for the smallest a tree, with few messages, is a little faster.",
+    "The levels beat a single ring at every size. For the smallest arrays a tree, with few messages, is "
+    "faster.",
     log_x=True,
     log_y=True,
 )
 
 # %% [markdown]
-# **Why.** A node has to give its sum of everything and get the others': 2(N − 1)/N of the array must leave it, whatever
-# the plan. The ring over all sends little more than that per node, 62 chunks against 48 here, but all of it through *one*
-# NIC; the levels spread it over all eight, 6 chunks each. That is the factor of ten. NCCL (lab 15) builds its rings and
-# trees on this knowledge of the machine; SHARP goes one step further and adds inside the switch.
-# The same gap places the parallelisms of lab 17: tensor parallelism, which talks in every layer, inside a node; pipeline and
-# data parallelism between nodes.
+# **Why.** Whatever the plan, a node must send out its sum of the array and receive the sums of the others, so
+# 2(N − 1)/N of the array must leave it. The ring over all sends little more than that, 62 chunks against 48
+# per node here. But it sends all of them through *one* NIC, whereas the levels spread them over all eight,
+# with 6 chunks each. This is the factor of ten. NCCL (lab 15) avoids it in a different way: it runs several
+# rings at once, which leave a node through different NICs. SHARP goes one step further and adds inside the
+# switch.
+#
+# The same gap decides where the parallelisms of lab 17 belong. Tensor parallelism communicates in every
+# layer, so it stays inside a node. Pipeline and data parallelism run between nodes.
 #
 # ## 5 · Congestion
 #
-# A switch sends each flow along one of several equal ways, chosen by a hash of its addresses (**ECMP**: equal-cost
-# multi-path). Packets of a flow stay in order that way. Training has few and huge flows, and hashes collide: some links
-# get three flows, others none, and every collective waits for the slowest flow.
+# A switch sends each flow along one of several equal paths, which a hash of its addresses chooses (**ECMP**:
+# equal-cost multi-path). In this way the packets of a flow stay in order. But training has few and huge
+# flows, and hashes collide. Some links get three flows and others none, and every collective waits for the
+# slowest flow.
 #
 # | name | what it does |
 # |---|---|
 # | **RDMA** | a NIC writes into another machine's memory without its CPU |
-# | **GPUDirect RDMA** | the same, straight into GPU memory |
-# | InfiniBand's credits | nothing is sent which the receiver can't hold |
+# | **GPUDirect RDMA** | the same, directly into GPU memory |
+# | InfiniBand's credits | a sender sends only what the receiver has room for |
 # | **RoCE v2** | carries RDMA over Ethernet, which may drop packets |
 # | **PFC** (priority flow control) | pauses the neighbour before a buffer overflows |
 # | **ECN** | marks packets so that senders slow down |
-# | data-centre bridging | PFC, ECN and bandwidth shares per class |
+# | data-centre bridging | combines PFC, ECN and bandwidth shares per class |
 #
-# A pause of PFC hits all flows of its class behind the full port, those to idle ports too.
+# A pause by PFC stops all flows of its class behind the full port, even those to idle ports.
 #
-# **Predict.** Twelve leaves with 8 flows each, 8 spines, each flow takes one by chance. Flows on the busiest uplink, on
-# average?
+# **Predict.** Twelve leaves have 8 flows each, and each flow takes one of 8 spines at random. How many flows
+# does the busiest uplink have on average?
 
 # %%
 gpulab.predict("cluster.hash", ...)
@@ -418,7 +449,7 @@ def busiest(choice, flows):
 
 
 def random_flows(leaves, degree):
-    """From each leaf up to `degree` flows, and to each, in any order."""
+    """Up to `degree` flows from each leaf, and up to `degree` to each leaf, in random order."""
     pairs = [(a, int(b)) for _ in range(degree) for a, b in enumerate(numbers.permutation(leaves)) if a != b]
     return [list(pairs[i]) for i in numbers.permutation(len(pairs))]
 
@@ -430,11 +461,16 @@ uplinks = [
 gpulab.predict("cluster.hash", measured=float(np.mean(uplinks)))
 
 # %% [markdown]
-# **Do.** Be the controller that knows all flows. `spread(flows, spines)`: `flows` has pairs `[from leaf, to leaf]`;
-# return a spine number for each. A flow uses the link from its leaf up to the spine, and the one down to the other
-# leaf; leaf and spine share one link. **Budget:** the busiest link carries no more flows than it must: with at most d
-# flows from or to any leaf and s spines, ⌈d/s⌉. About 25 lines. Taking the emptiest spine for one flow after the other
-# does not reach it.
+# **Do.** Be the controller that knows all flows. Write `spread(flows, spines)`. About 25 lines.
+#
+# - Input: `flows`, a list of pairs `[from leaf, to leaf]` (whole numbers), perhaps empty, and `spines`, at
+#   least 1.
+# - Output: a list with a spine number from 0 for each flow, in the same order.
+# - A flow uses the link from its leaf up to the spine, and the link from the spine down to the other leaf.
+#   There is one link up and one down between each leaf and each spine.
+# - **Budget:** the busiest link carries as few flows as possible. If at most d flows start or end at any leaf
+#   and there are s spines, that is ⌈d/s⌉. Taking the emptiest spine for one flow after the other does not
+#   reach it.
 
 
 # %% nbgrader={"grade": false, "grade_id": "spread", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -474,7 +510,8 @@ def spread(flows, spines):
 gpulab.check("cluster.spread", spread)
 
 # %% [markdown]
-# **See.** The same traffic, 8 flows a leaf, with more and more spines. The busiest link sets the time of the step.
+# **See.** The figure has the same kind of traffic, 8 flows per leaf, with more and more spines. The busiest
+# link determines the time of a step.
 
 # %%
 gpulab.need(spread)
@@ -498,36 +535,41 @@ gpulab.plot.lines(
     curves,
     "spines",
     "flows on the busiest link",
-    "With 8 spines the bisection is full, yet chance puts about four flows on one link; a plan needs one each.",
+    "With 8 spines the bisection is full, but chance puts about four flows on one link. A plan puts one on "
+    "each.",
 )
 
 # %% [markdown]
-# **Why.** Full bisection says that a good choice *exists*, for every traffic with at most d flows a leaf (D. König's theorem
-# of 1916 about colouring). Real networks come near it otherwise: they spray packets, move flows off full links
-# (adaptive routing), give a collective more flows, and place ranks so that traffic stays on its rail. Spare links
-# and cards are planned in, because a broken link takes its flows with it.
+# **Why.** Full bisection says that a good choice *exists* for every traffic with at most d flows per leaf (a
+# consequence of D. König's theorem of 1916 about colouring). Real networks come close by other means: they
+# spray packets over all paths, move flows away from full links (adaptive routing), split a collective into
+# more flows, and keep traffic on its rail. Spare links and cards are planned in, because the flows of a
+# broken link must go elsewhere.
 #
 # ## 6 · How many GPUs?
 #
-# **To serve** a model, weights and **KV cache** must fit: the keys and values of all tokens of all users, kept for the
-# tokens to come (lab 19 builds one). Per token these are 2 × layers × KV heads × head_dim numbers. **KV heads** are heads
-# of keys and values, head_dim numbers wide each; several heads of queries share one. Weights may be quantised: 4.25 bits
-# each in MXFP4, scales included. Tensor parallelism over g GPUs shares the weights evenly, and the cache by whole heads:
-# with more GPUs than KV heads, several hold copies of a head. "Parameters × bytes" alone, or without rounding up, is too
-# small.
+# **To serve** a model, its weights and its **KV cache** must fit. The cache holds the keys and values of all
+# tokens of all users, for the tokens to come (lab 19 builds one). Per token these are 2 × layers × KV heads ×
+# head_dim numbers. A **KV head** is a head of keys and values that several heads of queries may share.
+# Weights may be quantised, for example to 4.25 bits each in MXFP4, scales included. Tensor parallelism over g
+# GPUs divides the weights evenly, but it divides the cache by whole heads. With more GPUs than KV heads,
+# several GPUs hold copies of a head.
 #
 # ![What a card holds when it serves: the weights once, and a cache for every user. What is left after the weights, divided by the cache of a user, is the number of users.](drawings/memory_of_serving.svg)
 #
-# **Do.** Write `serve(model, memory, users, context)`. `memory` is bytes of a GPU, of which 90 % may be used. Return
-# [bytes of all weights, bytes of the cache without copies, GPUs]: the first of 1, 2, 4, 8, 16 that divides `heads`, that
-# divides `kv_heads` or is a multiple of it, and that leaves each GPU room for its share; None if there is none. About 10
-# lines.
+# **Do.** Write `serve(model, memory, users, context)`. About 10 lines.
 #
-# | `model[…]` | |
+# - Output: `[bytes of all weights, bytes of the cache without copies, GPUs]`. GPUs is the first g of 1, 2, 4,
+#   8, 16 that divides `heads`, that divides `kv_heads` or is a multiple of it, and that leaves each GPU
+#   enough room for its share. If there is none, it is None.
+#
+# | input | meaning |
 # |---|---|
-# | `parameters`, `weight_bits` | how many weights, and bits of each |
-# | `layers`, `heads`, `kv_heads`, `head_dim` | as above; `heads` are those of queries |
-# | `cache_bytes` | of each number in the cache |
+# | `model["parameters"]`, `model["weight_bits"]` | how many weights, and the bits of each |
+# | `model["layers"]`, `["heads"]`, `["kv_heads"]`, `["head_dim"]` | as above; `heads` are those of queries |
+# | `model["cache_bytes"]` | the bytes of each number in the cache |
+# | `memory` | the bytes of a GPU, of which 90 % may be used |
+# | `users`, `context` | how many users there are, and the tokens of each |
 
 
 # %% nbgrader={"grade": false, "grade_id": "serve", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -548,8 +590,8 @@ def serve(model, memory, users, context):
 gpulab.check("cluster.serve", serve)
 
 # %% [markdown]
-# **See.** Which size of which model fits which card, for 8 users with 4,096 tokens each and a float16 cache. The shapes
-# are from the models' published configurations (references 8 and 9).
+# **See.** The table shows how many GPUs of each kind a model needs, for 8 users with 4,096 tokens each and an
+# FP16 cache. The shapes are from the models' published configurations (references 8 and 9).
 
 # %%
 gpulab.need(serve)
@@ -570,15 +612,16 @@ for name, shape in shapes.items():
         print(f"{name:14}{bits:4} {weights / 1e9:6.1f} GB {cache / 1e9:6.1f} GB           {counts}")
 
 # %% [markdown]
-# **Why.** Llama 2 7B and Llama 3 8B differ little in weights and by four in cache: 32 KV heads against 8. Quantising
-# weights does nothing for the cache.
+# **Why.** Llama 2 7B and Llama 3 8B have similar weights, but their caches differ by a factor of four: 32 KV
+# heads against 8. Quantising the weights does not change the cache.
 #
-# **To train**, count bytes and operations separately. State: 16 bytes per parameter with Adam in mixed precision (lab 16),
-# over all GPUs if it is sharded. Work: 6 operations per active parameter and token, 2 forward and 4 backward (J. Kaplan
-# et al., 2020). The share of the peak that becomes such operations is **MFU**, model FLOP/s utilisation.
+# **To train**, count bytes and operations separately. The state takes 16 bytes per parameter with Adam in
+# mixed precision (lab 16), divided over all GPUs if it is sharded. The work is 6 operations per active
+# parameter and token, 2 for forward and 4 for backward (J. Kaplan et al., 2020). The share of the peak that
+# becomes such operations is called **MFU**, model FLOP/s utilisation.
 #
-# **Predict.** GPT-3 has 175 billion parameters, an H100 80 GB. How many H100s hold its training state, with 20 % of their
-# memory kept for activations?
+# **Predict.** GPT-3 has 175 billion parameters, and an H100 has 80 GB. How many H100s hold its training
+# state, if 20 % of their memory is kept for activations?
 
 # %%
 gpulab.predict("cluster.h100s", ...)
@@ -594,15 +637,25 @@ print(
 )
 
 # %% [markdown]
-# So memory asks for 44, and 3.14 · 10²³ operations (reference 7) in a month ask for several hundred. Time decides.
+# So memory asks for 44 GPUs. But to do the 3.14 · 10²³ operations of its training (reference 7) in a month,
+# several hundred are needed. Time decides.
 #
 # ![How many GPUs? Two questions give two numbers, and the larger one counts: how many until everything fits, and how many until it is done in time.](drawings/how_many.svg)
 #
-# **Do.** Write `train(model, gpu, days, lost)`. `model` has `parameters`, `active` parameters per token (fewer in a
-# mixture of experts), `tokens`, `bytes_per_parameter`; `gpu` has `memory`, of which 80 % hold state, `peak` in FLOP/s,
-# `utilisation`, `per_node`. `lost` is the share of time lost to failures and saving. Return [GPUs, "memory" or "time",
-# days]: GPUs in whole nodes; which of the two needed more GPUs before rounding (no case has a tie); and the days that
-# those GPUs take. About 7 lines.
+# **Do.** Write `train(model, gpu, days, lost)`. About 7 lines.
+#
+# | input | meaning |
+# |---|---|
+# | `model["parameters"]`, `model["bytes_per_parameter"]` | the state that must fit |
+# | `model["active"]`, `model["tokens"]` | parameters that compute for a token (fewer than all in a mixture of experts), and tokens |
+# | `gpu["memory"]` | bytes, of which 80 % hold state |
+# | `gpu["peak"]`, `gpu["utilisation"]` | FLOP/s, and the share of it that becomes work |
+# | `gpu["per_node"]` | GPUs in a node |
+# | `days`, `lost` | the time there is, and the share of it that failures and saving take |
+#
+# - Output: `[GPUs, "memory" or "time", days]`. GPUs is the smallest number of whole nodes that satisfies
+#   both, as a number of GPUs. The word says which of the two needed more GPUs before rounding (there is never
+#   a tie). The last number is how many days these GPUs take.
 
 
 # %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -621,9 +674,9 @@ def train(model, gpu, days, lost):
 gpulab.check("cluster.train", train)
 
 # %% [markdown]
-# **See.** The formula against runs that were published: from parameters, tokens and GPU hours follows the share of the
-# dense bfloat16 peak that became useful work. Sources by number; the GPU hours are what the makers state, or their GPUs
-# times their days.
+# **See.** Now compare the formula with runs that were published. Parameters, tokens and GPU hours give the
+# share of the dense BF16 peak that became useful work. Numbers in brackets are references. The GPU hours are
+# stated by the makers, or are their GPUs times their days.
 
 # %%
 published = {
@@ -644,32 +697,34 @@ for name, (active, tokens, hours, gpu) in published.items():
 gpulab.plot.bars(
     {name: round(value) for name, value in share.items()},
     "% of the dense bfloat16 peak, over all hours",
-    caption="These published runs turned a third to less than half of the peak into useful work.",
+    caption="These published runs turned between a third and less than half of the peak into useful work.",
 )
 
 # %% [markdown]
-# **Why.** 32 to 43 % is what planned and finished runs got. The first two recomputed activations, a third more
-# work that the formula does not count: 4 reports 140 TFLOP/s per GPU, and 105 · 8/6 = 140. Meta reports 38 to 43 % while
-# Llama 3 ran; over all hours on its model card less is left. DeepSeek trained in float8 on H800s, whose arithmetic is that
-# of an H100: in bfloat16 terms it had up to twice the peak. Whoever plans with the peak plans for a third of the time.
+# **Why.** Runs that were planned and finished got 32 to 43 %. The first two recomputed activations, which is
+# a third more work that the formula does not count: reference 4 reports 140 TFLOP/s per GPU, and 105 · 8/6 =
+# 140. Meta reports 38 to 43 % while Llama 3 was running, but less is left over all hours of its model card.
+# DeepSeek trained in FP8 on H800s, which compute as fast as H100s, so it had up to twice the BF16 peak. If
+# you plan with the peak, the run takes two to three times as long as planned.
 #
 # ## 7 · What companies have said
 #
-# Claims with a date and a source; what is not published is not here.
+# These are claims with a date and a source. What is not published is not here.
 #
 # | who | when | what |
 # |---|---|---|
 # | **OpenAI** | 2020 | GPT-3 was trained on V100s in "a high-bandwidth cluster" of Microsoft (7) |
-# | | 2021 | Kubernetes over 7,500 nodes, with full bisection ("Scaling Kubernetes to 7,500 nodes"). About GPT-4's cluster nothing is published; plans of several sites are press reports |
-# | **Meta** | 2022 | RSC with 6,080 A100s at first, 16,000 when finished (blog) |
-# | | 2024 | Llama 3 on up to 16,384 H100s of a RoCE cluster of 24,000; pods of 3,072 GPUs with full bisection, 1 : 7 oversubscription above (9) |
-# | **Google** | 2023 | Gemini Ultra on TPUv4 pods in several data centres, synchronous in training steps (12) |
+# | | 2021 | Kubernetes over 7,500 nodes, with full bisection ("Scaling Kubernetes to 7,500 nodes"). Nothing is published about GPT-4's cluster, and plans of several sites are press reports |
+# | **Meta** | 2022 | RSC with 6,080 A100s at first, and 16,000 when finished (blog) |
+# | | 2024 | Llama 3 on up to 16,384 H100s of a RoCE cluster of 24,000. Pods of 3,072 GPUs have full bisection, with 1 : 7 oversubscription above (9) |
+# | **Google** | 2023 | Gemini Ultra on TPUv4 pods in several data centres, with synchronous training steps (12) |
 # | **ByteDance** | 2024 | 12,288 GPUs at 55 % MFU on a 175B model, with over 100 restarts (13) |
-# | **Anthropic** | October 2025 | announces the use of up to a million TPUs ("Expanding our use of Google Cloud TPUs and Services"); no description of a network |
+# | **Anthropic** | October 2025 | announces the use of up to a million TPUs ("Expanding our use of Google Cloud TPUs and Services"), without a description of the network |
 #
-# **Storage** is part of a cluster. A token id takes 2 bytes (4 for vocabularies beyond 65,536): 15 trillion tokens are 60
-# TB, and are read once. Checkpoints are harder: all at once, while GPUs wait. Llama 3's storage, 240 PB on 7,500 servers,
-# sustains 2 TB/s and peaks at 7 (9).
+# **Storage** is part of a cluster. A token id takes 2 bytes, or 4 if the vocabulary has more than 65,536
+# entries. So 15 trillion tokens are 60 TB, but they are read only once. Checkpoints are harder, because all
+# ranks write at once while the GPUs wait. Llama 3's storage, 240 PB on 7,500 servers, sustains 2 TB/s and
+# peaks at 7 TB/s (9).
 
 # %%
 tokens, bytes_each = 15.6e12, 4
@@ -681,15 +736,15 @@ print(f"one checkpoint at 16 B per parameter: {16 * 405e9 / 1e12:.1f} TB, {writi
 # %% [markdown]
 # ## Beyond · The fastest plan for 100 kB
 #
-# Open-ended and ungraded. For small arrays latency counts. Write a plan for 4 nodes of 8 GPUs that is fast at 100 kB by
-# the model of section 4.
+# This task is open-ended and ungraded. For small arrays, latency matters most. Write a plan for 4 nodes of 8
+# GPUs that is fast at 100 kB by the model of section 4.
 #
 # | plan | µs, modelled |
 # |---|---|
-# | ring over all | the cell below |
-# | in levels | the cell below |
+# | ring over all | printed below |
+# | in levels | printed below |
 # | ours | 21 |
-# | bound: 3 steps inside and 2 between, no bytes | 16 |
+# | bound: 3 steps inside and 2 between, without any bytes | 16 |
 
 # %%
 gpulab.need(all_reduce)
@@ -704,27 +759,28 @@ for name, plan in plans.items():
 #
 # <details><summary>1. A sheet says "NVLink 900 GB/s", another "InfiniBand 400G". What is the ratio, one way?</summary>
 #
-# 450 GB/s against 50 GB/s: 9.
+# 450 GB/s over 50 GB/s, which is 9.
 # </details>
 #
 # <details><summary>2. You found halves of a cluster that exchange 800 GB/s. What do you know of its bisection?</summary>
 #
-# That it is at most 800 GB/s. Other halves may exchange less.
+# It is at most 800 GB/s, because other halves may exchange less.
 # </details>
 #
 # <details><summary>3. 16 nodes of 8 GPUs, an array of 1 GB. What does the busiest NIC send in levels?</summary>
 #
-# 2 · 15/16 of 1 GB over 8 NICs: 234 MB.
+# 2 · 15/16 of 1 GB, divided over 8 NICs, is 234 MB.
 # </details>
 #
 # <details><summary>4. A network has full bisection, and a collective takes three times as long as planned. Why?</summary>
 #
-# Hashing put three flows on one link. Full bisection only says that another choice would have avoided it.
+# The hash put three flows on one link. Full bisection only says that another choice would have avoided it.
 # </details>
 #
 # <details><summary>5. Why is "parameters × 2 bytes ÷ memory" too few GPUs to serve a model?</summary>
 #
-# The cache of all users is missing, some memory stays unused, and the number must be whole and share heads evenly.
+# The cache of all users is missing, some memory must stay free, and the number must be whole and divide the
+# heads.
 # </details>
 
 # %%
@@ -735,43 +791,47 @@ gpulab.recap("18")
 #
 # | question | rule |
 # |---|---|
-# | a link's rate | bytes, one direction: links × rate of a link |
+# | a link's rate | in bytes and one direction: number of links × rate of a link |
 # | flow between two places | the narrowest cut |
 # | bisection | the smallest flow over *all* halves |
-# | fat tree of k ports | k³/4 hosts, 5k²/4 switches, full bisection |
+# | fat tree of switches with k ports | k³/4 hosts, 5k²/4 switches, full bisection |
 # | all-reduce in levels, per NIC | 2(N − 1)/N · size ÷ G |
-# | flows on the busiest link, at best | ⌈flows a leaf ÷ spines⌉ |
+# | flows on the busiest link, at best | ⌈flows per leaf ÷ spines⌉ |
 # | cache | 2 × layers × KV heads × head_dim × bytes × tokens × users |
 # | training state | 16 B per parameter |
 # | training work | 6 × active parameters × tokens |
 #
 # ### Claims you will meet, and what is right
 #
-# - *NVLink is 14 times PCIe 5.0: 900 against 64 GB/s.* One counts both directions. 7 times.
-# - *NVLink 4 has 100 GB/s per link.* 25 each way, 50 both; 18 links.
+# - *NVLink is 14 times PCIe 5.0: 900 against 64 GB/s.* One number counts both directions. It is 7 times.
+# - *NVLink 4 has 100 GB/s per link.* A link has 25 GB/s each way, 50 both ways, and there are 18 links.
 # - *NVLink keeps the caches of connected GPUs coherent.* Only between a GPU and a CPU with NVLink.
-# - *Tomahawk switches have deep buffers.* Shallow. Jericho has deep ones.
-# - *Rail-optimised: separate networks for separate kinds of traffic.* GPU i of every node on switch i.
-# - *A SuperPOD is 256 GPUs on NVLink.* Announced so; shipped with InfiniBand between nodes of 8.
-# - *InfiniBand is NVIDIA's.* An open standard; NVIDIA bought a maker.
-# - *Training memory: 6 × parameters × bytes.* The parts that this sums leave out the weights; 16 B per parameter.
+# - *Tomahawk switches have deep buffers.* They have shallow ones. Jericho has deep ones.
+# - *Rail-optimised means separate networks for separate kinds of traffic.* It means that GPU i of every node
+#   is on switch i.
+# - *A SuperPOD is 256 GPUs on NVLink.* It was announced so, but shipped with InfiniBand between nodes of 8.
+# - *InfiniBand is NVIDIA's.* It is an open standard, and NVIDIA bought a maker.
+# - *Training memory: 6 × parameters × bytes.* The parts that this adds up leave out the weights. It is 16 B
+#   per parameter.
 #
 # ### References
 #
 # 1. L. Ford, D. Fulkerson, "Maximal Flow through a Network", 1956.
-# 2. M. Al-Fares, A. Loukissas, A. Vahdat, "A Scalable, Commodity Data Center Network Architecture", SIGCOMM, 2008.
+# 2. M. Al-Fares, A. Loukissas, A. Vahdat, "A Scalable, Commodity Data Center Network Architecture", SIGCOMM,
+#    2008.
 # 3. J. Kim, W. Dally, S. Scott, D. Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA, 2008.
-# 4. D. Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", 2021.
-#    https://arxiv.org/abs/2104.04473
+# 4. D. Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
+#    2021. https://arxiv.org/abs/2104.04473
 # 5. J. Kaplan et al., "Scaling Laws for Neural Language Models", 2020. https://arxiv.org/abs/2001.08361
 # 6. NVIDIA, "DGX SuperPOD Reference Architecture: DGX H100", 2023.
 # 7. T. Brown et al., "Language Models are Few-Shot Learners", 2020. https://arxiv.org/abs/2005.14165
 # 8. H. Touvron et al., "Llama 2", 2023. https://arxiv.org/abs/2307.09288
-# 9. A. Grattafiori et al., "The Llama 3 Herd of Models", 2024. https://arxiv.org/abs/2407.21783; GPU hours from the model
-#    card of Llama 3.1.
+# 9. A. Grattafiori et al., "The Llama 3 Herd of Models", 2024. https://arxiv.org/abs/2407.21783; GPU hours
+#    from the model card of Llama 3.1.
 # 10. A. S. Luccioni, S. Viguier, A.-L. Ligozat, "Estimating the Carbon Footprint of BLOOM", 2022.
 #     https://arxiv.org/abs/2211.02001
 # 11. DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024. https://arxiv.org/abs/2412.19437
-# 12. Gemini Team, "Gemini: A Family of Highly Capable Multimodal Models", 2023. https://arxiv.org/abs/2312.11805
+# 12. Gemini Team, "Gemini: A Family of Highly Capable Multimodal Models", 2023.
+#     https://arxiv.org/abs/2312.11805
 # 13. Z. Jiang et al., "MegaScale: Scaling Large Language Model Training to More Than 10,000 GPUs", 2024.
 #     https://arxiv.org/abs/2402.15627

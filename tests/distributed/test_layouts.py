@@ -76,8 +76,8 @@ def test_one_gpu_alone_talks_to_nobody():
     [
         ({"data": 4}, "there are 8 GPUs"),
         ({"micro": 3}, "micro-batches of 3"),
-        ({"micro": 0}, "whole number from 1"),
-        ({"tensor": True}, "whole number from 1"),
+        ({"micro": 0}, "whole number of at least 1"),
+        ({"tensor": True}, "whole number of at least 1"),
         ({"order": ("tensor", "data")}, "each of tensor, pipeline, data once"),
     ],
 )

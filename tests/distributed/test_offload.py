@@ -28,9 +28,13 @@ def test_the_link_takes_one_layer_after_the_other():
 @pytest.mark.parametrize(
     "plan, room, said",
     [
-        (["fetch 0", "fetch 1"], 1, "event 1, 'fetch 1': there is no room; on the device: 0"),
-        (["fetch 0", "fetch 0"], 2, "event 1, 'fetch 0': layer 0 has a place already"),
-        (["forward 0"], 2, "event 0, 'forward 0': layer 0 was not fetched"),
+        (
+            ["fetch 0", "fetch 1"],
+            1,
+            "event 1, 'fetch 1': there is no room, because layer 0 is on the device. Evict",
+        ),
+        (["fetch 0", "fetch 0"], 2, "event 1, 'fetch 0': layer 0 is on the device or on its way already"),
+        (["forward 0"], 2, "event 0, 'forward 0': layer 0 is not on the device. Fetch it first"),
         (["fetch 1", "forward 1"], 2, "event 1, 'forward 1': 'forward 0' comes next"),
         (["fetch 0", "evict 0"], 2, "event 1, 'evict 0': layer 0 is still on its way"),
         (["fetch 0", "forward 0"], 2, "the plan ends before 'forward 1'"),

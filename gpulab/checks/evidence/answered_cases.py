@@ -14,6 +14,7 @@ from gpulab.checks.parts import Detail, Part
 from gpulab.checks.refusals import Refused
 from gpulab.checks.registry import STUMBLES, Reference
 from gpulab.checks.run import explain, name_of
+from gpulab.checks.slips import slip_of
 from gpulab.checks.spec import Answer, Case, Exercise, OnQuestions, WrongAnswer
 from gpulab.foundation.strict import items
 
@@ -99,6 +100,7 @@ def _at(answer: Answer, measured: bool, case: Case, counts: dict[str, float]) ->
     exercise, fn, reference = answer.exercise, answer.fn, answer.reference
     questions = cases.asked(answer, case)
     wrong: list[tuple[str, tuple[Any, ...]]] = []
+    slip = ""
     silent = True
     for arguments in questions:
         call = f"{name_of(fn)}({', '.join(answer_words(a, 40) for a in arguments)})"
@@ -118,11 +120,14 @@ def _at(answer: Answer, measured: bool, case: Case, counts: dict[str, float]) ->
             expected = normal(reference(*deepcopy(arguments)))
             if not same_answer(got, expected, exercise.rtol, exercise.atol):
                 wrong.append((_difference(exercise, call, got, expected), arguments))
+                if len(wrong) == 1:
+                    slip = slip_of(reference, got, arguments, exercise.rtol, exercise.atol)
     if not wrong:
         return None
     (first, asked), more = wrong[0], len(wrong) - 1
+    told = (Detail(slip),) if slip else ()
     rest = (Detail(messages.more_answers(more, len(questions))),) if more else ()
-    return Failure(case, (Detail(first), *_in_full(fn, asked), *rest), silent=silent)
+    return Failure(case, (Detail(first), *told, *_in_full(fn, asked), *rest), silent=silent)
 
 
 def _difference(exercise: Exercise, call: str, got: Any, expected: Any) -> str:

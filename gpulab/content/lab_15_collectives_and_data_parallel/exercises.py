@@ -446,12 +446,12 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=_what("equal counts", "a short last batch", "one has none", "any"),
         rtol=1e-9,
         hints=(
-            "What does one label of a rank with few weigh in the average over ranks, and one of a rank "
-            "with many?",
-            "The mean over all labels is the sum of all over the number of all. A rank's own mean is its "
-            "sum over its own number.",
-            "The average divides by the number of ranks as well. With counts [6, 2] the first rank's mean "
-            "must weigh 6/8 in the result, so its factor is 2 · 6/8.",
+            "How much does one label weigh in the average over ranks if its rank has few labels, and how "
+            "much if its rank has many?",
+            "The mean over all labels is the sum over all labels, divided by their number. A rank's own mean "
+            "is its own sum, divided by its own number. By what must it be multiplied?",
+            "The average also divides by the number of ranks, and ranks without labels are among them. With "
+            "counts [6, 2] the first rank's mean must weigh 6/8 in the result, so its factor is 2 · 6/8.",
         ),
         section="Detective · The run that four ranks made worse",
     ),
@@ -464,10 +464,11 @@ EXERCISES: tuple[Exercise, ...] = (
             "12 samples, 4 ranks", "10 samples, 4 ranks", "three epochs", "3 samples, 8 ranks", "any"
         ),
         hints=(
-            "All ranks need the same permutation, so the rank must not be in its seed. What must be?",
-            "Append the permutation's own start until its length is a multiple of `ranks`. With 3 samples "
-            "and 8 ranks once is not enough.",
-            "A rank takes every `ranks`-th index, from its own number on: `order[rank::ranks]`.",
+            "All ranks need the same permutation, so its seed must not depend on the rank. It must depend on "
+            "the epoch.",
+            "Append the permutation's own beginning until the length is a multiple of `ranks`. With 3 "
+            "samples and 8 ranks, appending it once is not enough.",
+            "A rank takes every `ranks`-th index, and starts at its own number: `order[rank::ranks]`.",
         ),
         section="B2 · Who gets which sample",
     ),
@@ -491,19 +492,20 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=3,
                 unit="times",
                 why="of the least possible after backward",
-                advice="One bucket for all starts when backward has ended; one for each gradient pays the "
-                "latency every time. When does your first bucket start, and what does the network do between "
-                "two? What must be in the last bucket, and what need not be?",
+                advice="A single bucket can start only when backward has ended, and one bucket for each "
+                "gradient pays the latency every time. When does your first bucket start, and is the "
+                "network ever idle between two buckets? Which gradients must wait for the last bucket, and "
+                "which need not?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "A gradient is ready when the last that is added to it has come. Sort by that; what is never "
-            "added to is ready at 0.",
-            "Play it through: a clock for the network, free at 0. While it is busy, gradients become ready. "
-            "What could it send when it is free?",
-            "All that is ready when the network becomes free goes into the next bucket; if nothing is, wait "
-            "for the next one.",
+            "A gradient is ready at its last entry in `log`. One without an entry is ready at time 0. Sort "
+            "the names by these times.",
+            "Keep a clock that says when the network is free, and start it at 0. While the network is busy, "
+            "more gradients become ready. What can it send when it is free again?",
+            "When the network becomes free, put all gradients that are ready into the next bucket. If none "
+            "is ready, wait for the next one.",
         ),
         section="B3 · When to send",
     ),
@@ -531,8 +533,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 "all-reduces",
                 sense=">=",
                 unit="of a bucket's bytes",
-                why="one a bucket",
-                advice="How many bytes has each of these gradients? How many of them fit into one bucket?",
+                why="one for each bucket",
+                advice="How many bytes does each of these gradients have, and how many of them fit into one "
+                "bucket? An all-reduce counts if it has exactly the bytes of one bucket.",
                 case=EVERY,
             ),
             Budget(
@@ -543,17 +546,18 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=exchange_naive,
                 unit="bytes",
                 why="each gradient in one all-reduce",
-                advice="Is anything sent twice, or to ranks one by one?",
+                advice="Does your code send a gradient twice, or to the ranks one by one?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "After `loss(weights, x).backward()` some `.grad` is None on this rank. Others have it, so this "
-            "rank must bring zeros to the same all-reduce.",
-            "Walk through `reversed(weights)`; start a new bucket when the next one would not fit any more. "
-            "All ranks get the same buckets, because all have the same weights.",
-            "For each bucket: `flat = torch.cat([g.flatten() for g in …])`, all_reduce, divide by the number "
-            "of ranks, then `flat.split([w.numel() for w in bucket])` and `view_as`.",
+            "After `loss(weights, x).backward()`, one weight's `.grad` is None on this rank. Other ranks "
+            "have this gradient, so this rank must bring zeros to the same all-reduce.",
+            "Go through `reversed(weights)`, and start a new bucket when the next gradient would not fit any "
+            "more. All ranks get the same buckets, because all have the same weights.",
+            "For each bucket, make `flat = torch.cat([g.flatten() for g in …])`, all-reduce it, and divide "
+            "by the number of ranks. Then take it apart with `flat.split([w.numel() for w in bucket])` and "
+            "`view_as`, and assign the parts to `.grad`.",
         ),
         section="B4 · DDP from scratch",
     ),
@@ -571,7 +575,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "lost",
                 unit="units",
                 why="gradient + memory − sent − new memory",
-                advice="Add up what you send and what you keep. What came in, by gradient and by memory?",
+                advice="Add up what you send and what you keep. The sum must be what came in: the gradient "
+                "plus the old memory. Is the old memory in it, and is a sent value 0 in the new memory?",
                 case=EVERY,
             ),
             Budget(
@@ -582,15 +587,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=2,
                 unit="times",
                 why="of the least norm",
-                advice="Which k numbers make the memory smallest when they leave it?",
+                advice="Which k numbers of gradient + memory make the memory smallest when they leave it? "
+                "Look at their magnitudes.",
                 case=EVERY,
             ),
         ),
         hints=(
-            "First add the gradient to the memory. From then on only that sum counts.",
-            "Send the k elements of the sum with the largest magnitudes; an element that was sent is 0 in "
-            "the new memory.",
-            "`sorted(range(n), key=lambda i: -abs(total[i]))[:k]` gives their indices.",
+            "First add the gradient and the memory. After that, only this sum matters.",
+            "Send the k elements of the sum that have the largest magnitudes. An element that was sent is 0 "
+            "in the new memory, and all others stay as they are.",
+            "`sorted(range(n), key=lambda i: -abs(total[i]))[:k]` gives the indices of these k elements.",
         ),
         section="B8 · Fewer bits",
     ),
@@ -641,55 +647,59 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "parallel.bitwise",
-        "Numbers of a gradient that four ranks compute to the same last bit as one process",
+        "Percentage of a gradient's numbers that are the same to the last bit on four ranks and in one "
+        "process",
         "%",
         None,
-        "Sums in another order are rounded otherwise; most of the sums differ in their last bits.",
+        "Sums in a different order are rounded differently, so most of the numbers differ in their last "
+        "bits.",
         0.5,
     ),
     _prediction(
         "parallel.padded",
-        "Samples of 1,001 that 8 ranks use twice in an epoch",
+        "Samples that are used twice in an epoch, if 8 ranks share 1,001 samples",
         "samples",
         7,
-        "The next multiple of 8 is 1,008.",
+        "The order is extended to the next multiple of 8, which is 1,008, and 1,008 − 1,001 = 7.",
     ),
     _prediction(
         "parallel.exposed",
-        "Waiting after backward, at least",
+        "Least waiting after backward, if its last gradient is a tenth of all bytes, which take 40 ms to send",
         "ms",
         4,
-        "The embedding's gradient is there when backward ends, and a tenth of 40 ms is left to send.",
+        "Everything else can be sent during backward. The embedding's gradient is complete only when "
+        "backward ends, and sending it takes a tenth of 40 ms.",
     ),
     _prediction(
         "parallel.syncs",
-        "Bytes sent without no_sync over bytes needed, with 8 micro-batches",
+        "Factor by which more bytes are sent than needed, with 8 micro-batches and without no_sync",
         "times",
         8,
-        "Every backward sends all gradients; only the last needs to.",
+        "Each of the 8 backwards sends all gradients, but only the last needs to.",
     ),
     _prediction(
         "parallel.rate",
-        "Learning rate of SGD for a batch of 128, when 0.05 is right for 16",
+        "Learning rate of SGD for a batch of 128, if 0.05 is right for a batch of 16",
         "",
         0.4,
-        "The linear rule: the batch is 8 times as large, so is the rate.",
+        "By the linear rule, a batch that is 8 times as large needs a rate that is 8 times as large: 8 · "
+        "0.05.",
         0.01,
     ),
     _prediction(
         "parallel.staleness",
-        "Mean staleness with 8 equal workers",
+        "Mean staleness with 8 equally fast workers",
         "updates",
         7,
-        "While one computes its gradient, each of the others delivers one.",
+        "While a worker computes its gradient, each of the other 7 delivers one.",
     ),
     _prediction(
         "parallel.topk",
-        "Bytes of all 1,669 numbers over bytes of the 17 largest with their indices",
+        "Bytes of all 1,669 FP32 numbers over bytes of the 17 largest with their indices",
         "times",
         49.1,
-        "6,676 bytes over 17 · 8 = 136: an index takes as much as a number, so 1 % of the numbers are 2 % of "
-        "the bytes.",
+        "All numbers take 1,669 · 4 = 6,676 bytes, and 17 numbers with indices take 17 · 8 = 136. An index "
+        "is as large as a number, so 1 % of the numbers are 2 % of the bytes.",
         0.02,
     ),
 )

@@ -123,7 +123,12 @@ def small_transformer_case(ranks: int) -> Case:
 
 
 def ranks_case(ranks: int, **sizes: int) -> Case:
-    said = ", ".join(f"{n} {name}" for name, n in sizes.items() if name not in ("step", "times", "zero"))
+    counted = {name: n for name, n in sizes.items() if name in ("parameters", "layers")}
+    measured = {name: n for name, n in sizes.items() if name in ("batch", "width")}
+    said = ", ".join(
+        [f"{n} {name if n > 1 else name[:-1]}" for name, n in counted.items()]
+        + [f"{name} {n}" for name, n in measured.items()]
+    )
     if "step" in sizes:
         said += f", step {sizes['step']}"
     if sizes.get("times") == 0:
@@ -381,10 +386,12 @@ EXERCISES: tuple[Exercise, ...] = (
         correct_points=2,
         cases=named_cases("one rank", "7.5 billion on 64", "any"),
         hints=(
-            "Three things are kept: weights (2 bytes), gradients (2 bytes), and what Adam needs in float32 "
-            "(12 bytes).",
-            "Stage 1 divides the last of them by the ranks, stage 2 the last two, stage 3 all.",
-            "Parameters are divisible by the ranks here, so `//` is exact.",
+            "A rank keeps three things for each parameter: 2 bytes of the weight, 2 bytes of the gradient, "
+            "and 12 bytes of optimizer states in FP32.",
+            "Stage 1 divides the 12 bytes by the ranks. Stage 2 divides the gradient's 2 bytes as well, and "
+            "stage 3 divides everything. What is not divided counts in full.",
+            "Compute the three terms one by one, each for `parameters` or for `parameters // ranks`, and add "
+            "them. The ranks divide `parameters`, so `//` is exact.",
         ),
         section="2 · Three stages",
     ),
@@ -404,9 +411,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 1,
                 "longest share",
                 naive=max(TRANSFORMER),
-                unit="numbers",
-                why="all numbers over the ranks",
-                advice="Which tensor alone is longer than that? May a share end inside a tensor?",
+                unit="elements",
+                why="total / ranks, rounded up",
+                advice="Which single tensor is longer than the budget? A share may end inside a tensor.",
             ),
             Budget(
                 "pieces",
@@ -415,16 +422,18 @@ EXERCISES: tuple[Exercise, ...] = (
                 "pieces",
                 naive=lambda sizes: len(TRANSFORMER) * int(sizes["ranks"]),
                 unit="pieces",
-                why="one more a cut",
-                advice="Lay all tensors end to end. How many cuts does it take?",
+                why="each of the cuts makes one more",
+                advice="Lay all tensors end to end and cut this array once between two ranks. How many cuts "
+                "are that, and how many do you make?",
             ),
         ),
         hints=(
-            "Think of one long array of all numbers. Rank r has those from r · share to (r + 1) · share; "
-            "share is ⌈total / ranks⌉.",
-            "A tensor that begins at `first` in the long array and a share overlap from max(starts) to "
-            "min(ends).",
-            "Subtract `first` from both ends; leave out what is empty.",
+            "Think of one long array of all elements. Let share be ⌈total / ranks⌉. Then rank r has the "
+            "elements from r · share up to, but not including, (r + 1) · share.",
+            "Let `first` be the place where a tensor begins in the long array. The tensor and a share "
+            "overlap from the larger of their starts to the smaller of their ends.",
+            "Subtract `first` from both ends of the overlap, because a piece counts within its tensor. Leave "
+            "out a piece whose start is not below its stop.",
         ),
         section="3 · Cut evenly",
     ),
@@ -449,21 +458,22 @@ EXERCISES: tuple[Exercise, ...] = (
                 3,
                 "busiest sender",
                 unit="B",
-                why="what DDP's all-reduce takes",
-                advice="Which part of the mean gradient does this rank use? And in which format are weights "
-                "needed?",
+                why="what DDP's all-reduce of FP16 takes",
+                advice="Which part of the mean gradient does this rank use, and does it receive more than "
+                "that? In which format does it send its new weights?",
                 case=EVERY,
             ),
         ),
         rtol=2e-3,
         atol=1e-3,
         hints=(
-            "Three steps: this rank's share of the summed gradient; Adam on the share; the new 16-bit "
-            "weights of all. A `master` that is still the input was not changed in place.",
-            "`dist.reduce_scatter(share, list(gradient.chunk(ranks)))`, share as long as `master`. Then "
-            "`share.float() / ranks` is the mean.",
-            "Change `master`, `momentum` and `variance` in place (`mul_`, `add_`, `addcmul_`), gather "
-            "`master.half()`, and not `master`.",
+            "The step has three parts: get this rank's share of the summed gradient, run Adam on it, and "
+            "gather the new 16-bit weights of all ranks. If the check finds the old values in `master`, it "
+            "was not changed in place.",
+            "Make a `share` as long as `master`, in FP16, and call `dist.reduce_scatter(share, "
+            "list(gradient.chunk(ranks)))`. This gives a sum, so the mean is `share.float() / ranks`.",
+            "Change `master`, `momentum` and `variance` with methods that end in an underscore (`mul_`, "
+            "`add_`, `addcmul_`). Then gather `master.half()` rather than `master`.",
         ),
         section="4 · ZeRO-2: the optimizer in between",
     ),
@@ -490,7 +500,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "busiest sender",
                 unit="B",
                 why="1.5 × DDP",
-                advice="Each rank needs all of a layer's weights. How much of its gradient does it keep?",
+                advice="A rank needs all weights of a layer, but how much of the layer's gradient does it "
+                "keep?",
                 case=EVERY,
             ),
             Budget(
@@ -501,20 +512,22 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: int(sizes["layers"]),
                 sense=">=",
                 unit="layers",
-                why="each forward and backward; the last may stay",
-                advice="Which layers are whole on this rank between forward and backward?",
+                why="each in forward and in backward; the last may stay",
+                advice="Layers that are not gathered again in backward must have stayed whole. Which layers "
+                "are whole on this rank between forward and backward?",
                 case=EVERY,
             ),
         ),
         rtol=5e-6,
         atol=5e-6,
         hints=(
-            "Write a helper that gathers one layer: an empty (width, width), `dist.all_gather` into its "
-            "`chunk`s.",
-            "Forward keeps the input of each layer and the last output, no weights. With h = tanh(input @ w) "
-            "the slope before tanh is slope · (1 − h²).",
-            "Backward, from the last layer on: gather it, `input.T @ inner` is this rank's gradient of w, "
-            "reduce-scatter that and divide by the ranks; `inner @ w.T` is the slope of the layer before.",
+            "Write a helper that gathers one layer. It makes an empty (width, width) tensor and calls "
+            "`dist.all_gather` with the tensor's `chunk`s.",
+            "Forward keeps the input of each layer and the last output, but no weights. With h = tanh(input "
+            "@ w), the gradient before tanh is inner = slope · (1 − h²).",
+            "Go backward from the last layer to the first. Gather the layer. `input.T @ inner` is this "
+            "rank's gradient of w: reduce-scatter it and divide by the ranks. `inner @ w.T` is the slope "
+            "for the layer before.",
         ),
         section="5 · ZeRO-3: a layer when it is needed",
     ),
@@ -537,18 +550,19 @@ EXERCISES: tuple[Exercise, ...] = (
                 1,
                 "busiest sender",
                 unit="B",
-                why="a number or two a rank",
-                advice="What of the other ranks' shards does the norm need?",
+                why="one or two numbers from each rank",
+                advice="What does the norm need to know about another rank's shard? Is it all elements?",
                 case=EVERY,
             ),
         ),
         rtol=1e-4,
         atol=1e-5,
         hints=(
-            "Print what each rank multiplies its share by. On one rank, what would it be?",
-            "The squared norm of the whole is the sum of the shares' squared norms.",
-            "All-reduce the sum of squares, take the root, multiply by min(1, limit / norm). A norm of 0 "
-            "must not give NaN.",
+            "Print the factor by which each rank multiplies its shard. What is the factor on one rank?",
+            "All ranks need the norm of the whole gradient. Its square is the sum of the shards' squared "
+            "norms.",
+            "All-reduce the sum of squares on every rank, take the root, and multiply by min(1, limit / "
+            "norm). A norm of 0 must not give NaN.",
         ),
         section="Detective · A loss that depends on the ranks",
     ),
@@ -567,7 +581,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=67,
                 unit="%",
                 why="over the best plan",
-                advice="Which fetch begins later than the link and the room allow? Draw your plan.",
+                advice="Draw your plan with `draw`. Which fetch begins later than the link and the room "
+                "allow?",
                 case=EVERY,
             ),
             Budget(
@@ -577,18 +592,19 @@ EXERCISES: tuple[Exercise, ...] = (
                 "fetches",
                 naive=24,
                 unit="layers",
-                why="each once, and again those that found no room",
-                advice="Which layers are on the device when backward begins? Which should be?",
+                why="each layer once, and 8 again that found no room",
+                advice="Which layers are on the device when backward begins, and which would backward use "
+                "first?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "Write the uses in their order: 0 … L − 1, L − 1 … 0. In front of each use, ask for as many of "
-            "the next layers as there is room for.",
-            "Where there is no room, evict a layer whose next use is further away than that of the layer you "
-            "fetch. In forward that is the layer with the smallest number.",
-            "If no layer on the device is used later than the one to fetch, stop fetching; do the next "
-            "forward or backward first.",
+            "List the layers in the order of their uses: 0 … L − 1, then L − 1 … 0. Before each use, fetch "
+            "as many of the next layers as there is room for.",
+            "When there is no room, evict a layer whose next use comes later than that of the layer you want "
+            "to fetch. In forward this is the layer with the smallest number.",
+            "If every layer on the device is needed before the one you want to fetch, stop fetching, and run "
+            "the next forward or backward first.",
         ),
         section="7 · More room: host memory and disk",
     ),
@@ -609,14 +625,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=68.9,
                 unit="% of a forward",
                 why="over the least that fits",
-                advice="What do you get per byte: dropping scores, or dropping a whole layer? Is that the "
-                "same for every shape, and is a remainder left over?",
+                advice="How many FLOPs does each saved byte cost if you drop scores, and how many if you "
+                "keep only the input? The order depends on the shape, and memory that is left over may "
+                "serve another choice.",
             ),
         ),
         hints=(
-            "Work out bytes and FLOPs of each of the three choices for one layer.",
-            "Layers are alike: only how many there are of each kind matters. Two loops give all splits.",
-            "Keep the split with the fewest FLOPs among those whose bytes are at most `memory`.",
+            "Compute the bytes and the FLOPs of one layer for each of the three choices.",
+            "All layers are alike, so only the three counts matter. Two nested loops go through all ways to "
+            "split the layers.",
+            "Among the splits whose bytes are at most `memory`, return the one with the fewest FLOPs.",
         ),
         section="8 · Activations",
     ),
@@ -638,10 +656,13 @@ EXERCISES: tuple[Exercise, ...] = (
             "any",
         ),
         hints=(
-            "Data-parallel ranks are gpus / (tensor · pipeline), if that is a whole number. Two of the three "
-            "batch numbers give the third; multiply all again to see whether they fit.",
-            "`settings.get('zero_optimization', {})` helps where a part is missing. The stage is then 0.",
-            "`device` of an offload may be 'none': then nothing is offloaded. `enabled` may be False.",
+            "There are gpus / (tensor · pipeline) data-parallel ranks, and the identity cannot hold unless "
+            "this is a whole number. Compute the missing batch number from the other two with `//`. Then "
+            "multiply again, to see whether it was exact.",
+            "`settings.get('zero_optimization', {})` returns an empty dictionary if the part is missing. "
+            "The stage is 0 in this case.",
+            "If the `device` of an offload is 'none', nothing is offloaded. `enabled` may be False. A "
+            "missing `stage` and a `stage` of 0 mean the same.",
         ),
         section="9 · Configurations",
     ),
@@ -654,69 +675,75 @@ _prediction = partial(prediction, "shard", LAB)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "gpt3",
-        "Weights, gradients and Adam's states of 175 billion parameters in mixed precision",
+        "Weights, gradients and optimizer states of GPT-3, 175 billion parameters, trained in 16 bits",
         "GB",
         2800,
-        "2 + 2 + 4 + 4 + 4 = 16 bytes each.",
+        "Each parameter takes 2 + 2 + 4 + 4 + 4 = 16 bytes, and 16 · 175 billion bytes are 2,800 GB.",
         0.01,
     ),
     _prediction(
         "seventh",
-        "How many times less a rank keeps with ZeRO-2 than with DDP, on 64 ranks",
+        "Factor by which ZeRO-2 needs less memory per rank than DDP, on 64 ranks",
         "×",
         7.2,
-        "16 against 2 + 14/64 = 2.22 bytes. Eight would need infinitely many ranks.",
+        "DDP keeps 16 bytes per parameter and ZeRO-2 keeps 2 + 14/64 = 2.22, so the factor is 16 / 2.22. It "
+        "would take infinitely many ranks to reach 8.",
         0.02,
     ),
     _prediction(
         "traffic",
-        "Bytes a parameter that each of 4 ranks sends in a ZeRO-2 step, in 16 bits",
+        "Bytes per parameter that each of 4 ranks sends in a ZeRO-2 step, in 16 bits",
         "B",
         3,
-        "3/4 · 2 for the reduce-scatter, 3/4 · 2 for the all-gather: DDP's all-reduce takes as much.",
+        "The reduce-scatter takes 3/4 · 2 bytes, and the all-gather takes 3/4 · 2 bytes again. DDP's "
+        "all-reduce takes just as much.",
     ),
     _prediction(
         "again",
-        "Bytes a parameter that each of 4 ranks sends in a ZeRO-3 step, in 16 bits",
+        "Bytes per parameter that each of 4 ranks sends in a ZeRO-3 step, in 16 bits",
         "B",
         4.5,
-        "3/4 · 2 each for an all-gather forward, one backward, a reduce-scatter: 1.5 times DDP.",
+        "There are three collectives of 3/4 · 2 bytes each: an all-gather in forward, an all-gather in "
+        "backward and a reduce-scatter. That is 1.5 times DDP's traffic.",
     ),
     _prediction(
         "fsdp",
-        "Bytes a parameter that fully_shard keeps on each of 4 ranks after backward, in float32",
+        "Bytes per parameter alive on each of 4 ranks after backward with fully_shard, in FP32",
         "B",
         None,
-        "Weight, gradient and two moments in float32, 16 bytes, over four ranks.",
+        "Weight, gradient and two moments in FP32 are 16 bytes, which four ranks share.",
         0.05,
     ),
     _prediction(
         "fetches",
-        "Fetches for forward and backward of 12 layers, with room for 4",
+        "Least number of fetches for forward and backward of 12 layers, with room for 4",
         "fetches",
         20,
-        "All 12 once; at the turn the last 4 are there, the other 8 come again.",
+        "Forward fetches all 12 layers once. When backward begins, the last 4 are still on the device, so "
+        "only the other 8 are fetched again.",
     ),
     _prediction(
         "activations",
-        "Activations of one sequence of 2,048 tokens in GPT-3, nothing recomputed, 16 bits",
+        "Activations of one sequence of 2,048 tokens in GPT-3, in 16 bits, without recomputation",
         "GB",
         None,
-        "2048 · 12288 · 96 layers · (34 + 80) bytes.",
+        "The second term is 5 · 96 · 2,048 / 12,288 = 80. So 96 layers take 96 · 2,048 · 12,288 · (34 + 80) "
+        "bytes.",
         0.05,
     ),
     _prediction(
         "accumulate",
-        "Accumulation steps: batch 1,536, micro-batch 1, 1,024 GPUs, tensor 8, pipeline 8",
+        "Accumulation steps for batch 1,536 and micro-batch 1 on 1,024 GPUs with tensor 8 and pipeline 8",
         "steps",
         96,
-        "1,024 / 64 = 16 data-parallel ranks; 1,536 / 16 = 96.",
+        "There are 1,024 / (8 · 8) = 16 data-parallel ranks. Each handles 1,536 / 16 = 96 samples, one per "
+        "micro-batch.",
     ),
     _prediction(
         "seventy",
-        "GPUs of 80 GB for the states alone of 70 billion parameters, all of them trained",
+        "GPUs of 80 GB for the 16 bytes per parameter of 70 billion parameters, all of them trained",
         "GPUs",
         14,
-        "16 · 70e9 / 80e9 = 14, with nothing left for activations.",
+        "16 · 70 billion bytes are 1,120 GB, and 1,120 / 80 = 14. This leaves no room for activations.",
     ),
 )

@@ -88,7 +88,10 @@ Numbers = np.random.Generator
 
 
 def ranks_case(ranks: int, **sizes: int) -> Case:
-    said = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in sizes.items())
+    said = ", ".join(
+        f"{value} tokens" if name == "tokens" else f"{name.replace('_', ' ')} {value}"
+        for name, value in sizes.items()
+    )
     return Case(f"{ranks} rank{'s' * (ranks > 1)}, {said}", {"ranks": ranks, **sizes})
 
 
@@ -343,19 +346,20 @@ EXERCISES: tuple[Exercise, ...] = (
                 "busiest sender",
                 naive=lambda sizes: CUT * 2 * _others(sizes) * activations(sizes),
                 unit="B",
-                why="an all-reduce forward, one backward",
-                advice="Which of y, dx, da and db are sums over the ranks? Which collective sums and leaves "
-                "the sum everywhere?",
+                why="one all-reduce forward, one backward",
+                advice="Which of y, dx, da and db are sums over the ranks? Only these must be sent. Which "
+                "collective adds up and leaves the sum on every rank?",
                 case=EVERY,
             ),
         ),
         rtol=1.2e-5,
         atol=1.2e-5,
         hints=(
-            "`F.gelu(x @ a) @ b` is this rank's part of y. The parts of all ranks add up to it.",
-            "`part.backward(slope)` leaves gradients in x.grad, a.grad and b.grad. Which of them is "
-            "complete?",
-            "All-reduce y and x.grad, and nothing else. Reduce a copy of the part: `part.detach().clone()`.",
+            "`part = F.gelu(x @ a) @ b` is this rank's term of y. The terms of all ranks add up to y.",
+            "`part.backward(slope)` leaves gradients in x.grad, a.grad and b.grad. Which of them are "
+            "complete, and which is only one rank's term of a sum?",
+            "All-reduce y and x.grad, and nothing else. Reduce a copy of the term, `part.detach().clone()`, "
+            "because backward still needs the original.",
         ),
         section="2 · Columns, then rows",
     ),
@@ -387,21 +391,22 @@ EXERCISES: tuple[Exercise, ...] = (
                     / int(sizes["ranks"])
                 ),
                 unit="B",
-                why="a few numbers a token",
-                advice="A softmax needs the maximum and the sum of a row. Which numbers of a rank are "
-                "enough for them?",
+                why="a few numbers per token",
+                advice="A softmax needs the maximum and the sum of a whole row of logits. Which numbers "
+                "must a rank send for that, if not its logits?",
                 case=EVERY,
             ),
         ),
         rtol=1e-4,
         atol=1e-3,
         hints=(
-            "The loss of a token is log Σ exp(logit) − logit of its label. Both terms can be put "
-            "together from parts.",
-            "First the maximum over all ranks (`op=dist.ReduceOp.MAX`), then the sum of exp(logit − "
-            "maximum).",
-            "Rank r has the words from r · rows on. A rank that does not have the label adds 0 to the "
-            "label's logit; `torch.where` and `clamp` keep its index in range.",
+            "The loss of a token is log Σ exp(logit) − logit of its label. Both terms are sums over ranks.",
+            "First find the maximum over all ranks (`op=dist.ReduceOp.MAX`), because all ranks must "
+            "subtract the same one. Then add up exp(logit − maximum) over all ranks. The loss is log(sum) + "
+            "maximum − the label's logit.",
+            "Rank r has the words that begin at r · rows. A rank that does not have the label contributes 0 "
+            "for the label's logit. `clamp` keeps its index in range, and `torch.where` replaces what it "
+            "read there.",
         ),
         section="4 · A vocabulary in pieces",
     ),
@@ -424,8 +429,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "busiest sender",
                 naive=lambda sizes: int(sizes["ranks"]) * _block(sizes),
                 unit="B",
-                why="each block of keys and values three times",
-                advice="Who needs the block that you send in the last round?",
+                why="a block of keys and values in each of p − 1 rounds",
+                advice="Does any rank still need the block that you send in the last round?",
                 case=EVERY,
             ),
             Budget(
@@ -436,21 +441,21 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: 2 * _others(sizes),
                 unit="steps",
                 why="all ranks send at once",
-                advice="With `dist.isend` a rank can receive while it sends. Two receives one after the "
-                "other are two steps.",
+                advice="With `dist.isend` a rank can receive while it sends. Keys and values that are "
+                "received one after the other take two steps.",
                 case=EVERY,
             ),
         ),
         rtol=4e-6,
         atol=4e-6,
         hints=(
-            "Keep three things for each query: the largest score so far, the sum of exponentials "
+            "Keep three things for each query: the largest score so far, the sum of the exponentials "
             "relative to it, and the weighted sum of values.",
-            "When a block raises the maximum, multiply the old sum and the old output by exp(old − "
-            "new) first.",
-            "In a round: `isend` the block to (rank + 1) % ranks, `recv` the next from (rank − 1) % "
-            "ranks, wait for the send. `torch.stack([k, v])` is one message. After the last block "
-            "nothing is sent.",
+            "If a block raises the maximum, first multiply the old sum and the old output by exp(old "
+            "maximum − new maximum).",
+            "In each round, `isend` the block to (rank + 1) % ranks, compute with it, `recv` the next block "
+            "from (rank − 1) % ranks, and wait for the send. `torch.stack([k, v])` makes one message of "
+            "both. In the last round nothing is sent.",
         ),
         section="6 · Keys and values go round",
     ),
@@ -476,16 +481,18 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: CUT * 2 * all_reduce(sizes),
                 unit="B",
                 why="one all-reduce",
-                advice="Every rank has the whole of `b_bias`: need it travel at all?",
+                advice="Every rank has the whole `b_bias`. Does it have to be sent at all?",
                 case=EVERY,
             ),
         ),
         rtol=8e-6,
         atol=8e-6,
         hints=(
-            "Print the output of their layer with all weights 0 and a bias of 1, on one, two and four ranks.",
-            "What is added before an all-reduce is added once for each rank.",
-            "`a_bias` belongs to this rank's columns and is added before GELU; `b_bias` comes after the sum.",
+            "Print the output of the colleague's layer with all weights 0 and a bias of 1, on one, two and "
+            "four ranks.",
+            "Whatever each rank adds before an all-reduce is in the sum once for each rank.",
+            "`a_bias` belongs to this rank's columns, so add it before GELU. Add `b_bias` after the "
+            "all-reduce.",
         ),
         section="Detective · The layer that grows with the ranks",
     ),
@@ -504,7 +511,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: 2 * math.prod(_p_m(sizes)),
                 unit="steps",
                 why="2 (m + p − 1)",
-                advice="Which device waits although its next input is there?",
+                advice="Draw your schedule. Which device waits although the input of some other operation "
+                "of its own is there?",
                 case=EVERY,
             ),
             Budget(
@@ -515,16 +523,17 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: _p_m(sizes)[1],
                 unit="micro-batches",
                 why="the number of devices",
-                advice="A backward frees what its forward kept. When is the first one possible?",
+                advice="A backward frees what its forward kept. When is a device's first backward possible, "
+                "and how many forwards does it need before?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "The last device can do F0 B0 F1 B1 F2 B2 … from its first input on. What must device d have "
-            "done before its first gradient arrives?",
-            "Device d starts with p − 1 − d forwards, or with all m if that is less. Then forward and "
-            "backward alternate.",
-            "When no forward is left, the remaining backwards follow in order.",
+            "The last device can run F0 B0 F1 B1 F2 B2 … as soon as its first input arrives. Which forwards "
+            "must device d have run before its first gradient arrives?",
+            "Device d starts with p − 1 − d forwards, or with all m if there are fewer. After that, one "
+            "forward and one backward alternate.",
+            "When no forward is left, the remaining backwards follow in the order of the micro-batches.",
         ),
         section="3 · The same bubble with less memory",
     ),
@@ -542,17 +551,19 @@ EXERCISES: tuple[Exercise, ...] = (
                 "slowest stage",
                 naive=10,
                 unit="units",
-                why="counted above the least possible",
-                advice="The head takes as long as some layers. Which stage should have fewer of them?",
+                why="above the least possible",
+                advice="Print the time of each of your stages. Which is the slowest, and which other stage "
+                "could take one of its layers?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "Turn it round: given a limit, how many stages are needed if each takes layers until the next "
-            "one would break the limit?",
-            "Try limits from the longest layer upwards until that number of stages is at most `devices`.",
-            "If the filling needs fewer stages than there are devices, stop a stage early, so that each "
-            "stage still to come has a layer.",
+            "Ask the opposite question: given a limit, how many stages are needed if each takes layers until "
+            "the next one would exceed the limit?",
+            "Try limits, starting with the time of the longest layer, until that number of stages is at most "
+            "`devices`.",
+            "If fewer stages are needed than there are devices, end a stage early, so that every later stage "
+            "still gets a layer.",
         ),
         section="4 · The slowest stage",
     ),
@@ -571,8 +582,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: steps_in_three(sizes) + _p_m(sizes)[0] - 1,
                 unit="steps",
                 why="3 m + p − 1",
-                advice="Draw your schedule: where does a device idle although a W of its own is open? Who "
-                "waits for a W, and who for a B?",
+                advice="Draw your schedule. Where does a device idle although one of its W is still open? "
+                "Which device waits for a B while another device computes a W?",
                 case=EVERY,
             ),
             Budget(
@@ -582,16 +593,19 @@ EXERCISES: tuple[Exercise, ...] = (
                 "peak micro-batches",
                 naive=lambda sizes: _p_m(sizes)[1],
                 unit="micro-batches",
-                why="as 1F1B",
-                advice="Activations are held until W. How many may device d have under way that wait for W?",
+                why="as with 1F1B",
+                advice="Activations are held until W. How many micro-batches of device d may wait for their "
+                "W?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "Start from 1F1B. Device 0 holds p micro-batches there, the last device holds one: it has room "
-            "for p − 1 that have done B and wait for W.",
-            "If device d puts W off by d micro-batches, gradients leave earlier, and all devices hold p.",
-            "After B of micro-batch i device d does W of i − d, if there is one. The rest comes at the end.",
+            "Start from 1F1B. There, device 0 holds p micro-batches and the last device only one. So the "
+            "last device has room for p − 1 micro-batches whose B is done and whose W is not.",
+            "If device d delays W by d micro-batches, gradients leave it earlier, and every device holds at "
+            "most p micro-batches.",
+            "After B of micro-batch i, device d runs W of micro-batch i − d, if there is one. The remaining "
+            "W come at the end.",
         ),
         section="7 · A backward in two halves",
     ),
@@ -621,20 +635,21 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: CUT * 2 * _others(sizes) * activations(sizes),
                 unit="B",
                 why="each token there and back, and counts",
-                advice="How many ranks need a token? Which collective sends other rows to each rank? "
-                "An expert is larger than a rank's tokens.",
+                advice="How many ranks need a given token? Which collective sends different rows to each "
+                "rank? (Sending experts is no way out, because an expert is larger than a rank's tokens.)",
                 case=EVERY,
             ),
         ),
         rtol=5e-6,
         atol=5e-6,
         hints=(
-            "Sort the tokens by their expert (`torch.argsort`), then the rows for each rank lie together. "
-            "`torch.bincount(choice, minlength=ranks)` says how many they are.",
-            "The receiver must know how many rows come: exchange the counts first, with "
+            "Sort the tokens by their expert (`torch.argsort`), so that the rows for each rank are "
+            "consecutive. `torch.bincount(choice, minlength=ranks)` gives their counts.",
+            "A receiver must know how many rows come. So exchange the counts first, with "
             "`all_to_all_single` on the tensor of counts.",
-            "`dist.all_to_all_single(got, rows, output_split_sizes, input_split_sizes)`; on the way "
-            "back the two lists change places. Then `y[order] = …` undoes the sorting.",
+            "Then call `dist.all_to_all_single(got, rows, coming, leaving)`, with lists of numbers "
+            "(`tolist()`). On the way back, the two lists change places. Finally, `y[order] = …` undoes the "
+            "sorting.",
         ),
         section="8 · Experts",
     ),
@@ -658,16 +673,19 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=50,
                 unit="%",
                 why="more than with the best layout",
-                advice="The worst of four clusters counts. Print the parts of your layout's cost where a "
-                "link is slow, where `half` is large. Which part is largest, and what would shrink it?",
+                advice="If this is the case with four clusters, the worst of them counts. Print the parts "
+                "of your layout's cost where a link is slow and where `half` is large. Which part is "
+                "largest, and what would shrink it? Have you tried every `micro` and all six orders?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "Three loops give all (tensor, pipeline, data) whose product is the number of GPUs; two more are "
-            "for `micro` and for the six orders.",
-            "`layouts.cost` raises `NoLayout` where a number does not divide another: `try`, `continue`.",
-            "Leave out what needs more than `cluster['memory']`; keep the layout with the least `seconds`.",
+            "Two loops choose `tensor` and `pipeline` among the divisors of the number of GPUs, which gives "
+            "`data`. Two more loops are for `micro` and for the six orders.",
+            "`layouts.cost` raises `layouts.NoLayout` if one number does not divide another. Catch it with "
+            "`try` and `except`, and `continue`.",
+            "Skip layouts whose `memory` exceeds `cluster['memory']`. Of the others, keep the one with the "
+            "fewest `seconds`.",
         ),
         section="9 · Three dimensions at once",
     ),
@@ -683,84 +701,88 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "All-reduces of one transformer layer, forward and backward together",
         "all-reduces",
         4,
-        "Attention has one forward and one backward, and so has the MLP. Q, K and V are products with the "
-        "same X: a rank adds their three gradients of X up before one all-reduce.",
+        "Attention needs one forward and one backward, and so does the MLP. Q, K and V are products with the "
+        "same X, so a rank adds up their three gradients of X before a single all-reduce.",
     ),
     _prediction(
         "across",
-        "How many times as long an all-reduce of 100 MB takes in levels over 16 GPUs on two nodes as over "
-        "8 on one",
+        "Time of an all-reduce of 100 MB in levels over 16 GPUs on two nodes, over its time on one node of 8",
         "×",
         None,
-        "Inside a node both take the same: 2 · 7/8 · 100 MB at 450 GB/s and 14 messages of 5 µs, 0.46 ms. "
-        "Between the nodes each link carries an eighth: 12.5 MB at 50 GB/s and two messages, 0.26 ms more.",
+        "The part inside a node takes equally long in both cases: 2 · 7/8 · 100 MB at 450 GB/s and 14 "
+        "messages of 5 µs are 0.46 ms. Between the nodes each link carries an eighth, and 12.5 MB at 50 "
+        "GB/s and two messages take 0.26 ms more.",
         0.15,
     ),
     _prediction(
         "logits",
-        "How many times as many bytes gathering the logits of 50,304 words takes",
+        "Bytes of gathering the logits of 50,304 words, over bytes of all-reducing three numbers per token",
         "×",
         8384,
-        "A rank sends (p − 1)/p · 50,304 logits a token, or three numbers at 2 (p − 1)/p each: 50,304 / 6.",
+        "For each token a rank sends (p − 1)/p · 50,304 logits in one case, and three numbers at 2 (p − 1)/p "
+        "each in the other. The factor is 50,304 / 6.",
         0.1,
     ),
     _prediction(
         "causal",
-        "How many times the work of the first of four ranks has the last one",
+        "Work of the last of four ranks over work of the first, with consecutive tokens and a causal mask",
         "×",
         None,
-        "Rank r has r whole blocks below the diagonal and half a block on it: 3.5 against 0.5.",
+        "Rank r has r whole blocks below the diagonal and half a block on it. That is 3.5 blocks for the "
+        "last rank and 0.5 for the first.",
         0.1,
     ),
     _prediction(
         "idle",
-        "Share of the time that four devices idle with 8 micro-batches",
+        "Share of the time for which four devices idle with 8 micro-batches",
         "%",
         None,
-        "Each device works 2 · 8 of 2 · (8 + 4 − 1) steps: 3 of 11 are idle.",
+        "Each device works for 2 · 8 of 2 · (8 + 4 − 1) steps, so it idles for 3 of 11.",
         0.02,
     ),
     _prediction(
         "enough",
-        "Micro-batches that 8 devices need to idle for at most 5 % of the time",
+        "Least number of micro-batches with which 8 devices idle for at most 5 % of the time",
         "micro-batches",
         133,
-        "7 / (m + 7) is at most 0.05 from m + 7 = 140 on.",
+        "7 / (m + 7) is at most 0.05 if m + 7 is at least 7 / 0.05 = 140.",
     ),
     _prediction(
         "chunks",
-        "Idle share with two chunks of layers a device",
+        "Share of the time for which four devices idle with 8 micro-batches and two chunks per device",
         "%",
         None,
-        "A step is half as long and there are twice as many, but filling and draining take 3 of them as "
-        "before: 3 of 19.",
+        "A step is half as long, and there are 16 instead of 8 in each direction. Filling still takes 3 "
+        "steps, so devices idle for 3 of 19.",
         0.02,
     ),
     _prediction(
         "load",
-        "How many times the mean load has the busiest of 8 experts, by this router",
+        "Load of the busiest of 8 experts over the mean load, with a fresh router",
         "×",
         None,
-        "A fresh router sends all tokens of a direction much the same way, and the most common direction of "
-        "twelve has a third of them: 1 / (1 + 1/2 + … + 1/12) is 0.32, 2.6 times an eighth. Others join it.",
+        "A fresh router sends nearly all tokens of a direction to the same expert. The most common of twelve "
+        "directions has 1 / (1 + 1/2 + … + 1/12) = 0.32 of the tokens, which is 2.6 times an eighth. Some "
+        "other directions go to the same expert.",
         0.3,
     ),
     _prediction(
         "rank_map",
-        "How many times as long a step takes when only the order of the ranks is a bad one",
+        "Time of a step with a bad order of the ranks, over its time with the good order",
         "×",
         None,
-        "The tensor groups then have a neighbour on another node, and a ring is as slow as its slowest link: "
-        "the tensor part of the line above takes 450 / 50 = 9 times as long, a little less with the latency "
-        "that both have. The rest hardly changes, so the step grows by about eight times that part.",
+        "In the bad order, tensor groups have neighbours on other nodes, and a ring is as slow as its "
+        "slowest link. So the tensor part of the line above takes about 450 / 50 = 9 times as long (a "
+        "little less, because the latency stays the same). The rest hardly changes, so the step grows by "
+        "about eight times that part.",
         0.25,
     ),
     _prediction(
         "megatron",
-        "502 PFLOP/s on 3,072 A100: what share of their dense 16-bit peak",
+        "Share of the dense 16-bit peak of 3,072 A100 that 502 PFLOP/s are",
         "%",
         None,
-        "502e15 / 3,072 is 163 TFLOP/s of 312.",
+        "502 PFLOP/s / 3,072 are 163 TFLOP/s per GPU, and the peak of an A100 is 312 TFLOP/s.",
         0.03,
     ),
 )

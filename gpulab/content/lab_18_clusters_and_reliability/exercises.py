@@ -340,12 +340,13 @@ EXERCISES: tuple[Exercise, ...] = (
         ("a chain", "several cables", "cut off", "a way back", "two halves", "leaves and spines"),
         flow_questions,
         (
-            "Keep for each ordered pair of nodes what can still be sent. A second link between the same "
-            "nodes adds its rate. A pair without a link starts with 0: something may be sent back there.",
-            "Search breadth-first for a way on which every link has something left. Its smallest rest is "
-            "what you can add.",
-            "After adding f, take f from each link of the way, and give f to each link's opposite direction: "
-            "what was sent can be sent back. Stop when there is no way.",
+            "For each ordered pair of nodes, keep the rate that is still left. A second link between the "
+            "same nodes adds its rate. The opposite direction of a link starts with 0, because flow may be "
+            "sent back there.",
+            "Search breadth-first for a path on which every link has some rate left. The smallest of these "
+            "rates is what you can add to the flow.",
+            "After adding f, subtract f from each link of the path, and add f to the opposite direction of "
+            "each link. In this way, what was sent can be sent back. Stop when there is no path.",
         ),
         "2 · What a network lets through",
     ),
@@ -363,7 +364,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "NIC traffic",
                 naive=ring_messages,
                 unit="chunks through the busiest NIC",
-                why="each node's share, once out and once in",
+                why="a G-th of what must leave a node",
                 advice="The busiest NIC sends {times} × the least. How many of a node's NICs send, and could "
                 "each carry a share?",
                 case=EVERY,
@@ -376,18 +377,20 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=ring_messages,
                 unit="steps",
                 why="two rings inside a node, two between",
-                advice="Which messages wait for each other although they use different GPUs?",
+                advice="Which messages come one after the other although they use different GPUs? They can "
+                "be in the same step.",
                 case=EVERY,
             ),
         ),
         hints=(
-            "Three parts: a reduce-scatter inside each node, an all-reduce between GPUs of the same number, "
-            "an all-gather inside each node. All nodes do the first at the same time.",
-            "After the reduce-scatter, GPU g of each node must hold the node's sum of N chunks, the same "
-            "ones in all nodes. So cut the p chunks into G groups of N, and let the first ring move whole "
-            "groups.",
-            "In a ring of n, in step t, member i sends group (i − t) mod n to member i + 1 with `add`; after "
-            "n − 1 steps it holds the sum of group (i + 1) mod n. Then the same with `copy`, from there on.",
+            "The plan has three parts: a reduce-scatter inside each node, an all-reduce between GPUs of the "
+            "same number, and an all-gather inside each node. All nodes do each part at the same time.",
+            "After the reduce-scatter, GPU g of each node must hold the node's sum of N chunks, the same N "
+            "chunks in all nodes. So cut the p chunks into G groups of N, and let the ring inside a node "
+            "move whole groups.",
+            "In step t of a ring of n, member i sends group (i − t) mod n to member i + 1 with `add`. After "
+            "n − 1 steps, member i holds the sum of group (i + 1) mod n. The all-gather is the same with "
+            "`copy`, and begins with that group.",
         ),
         section="4 · All-reduce in levels",
     ),
@@ -411,20 +414,21 @@ EXERCISES: tuple[Exercise, ...] = (
                 "busiest link",
                 naive=3,
                 unit="× the least",
-                why="it can always be reached",
-                advice="Some link carries {times} × what it must. Can an earlier flow change its spine to "
-                "make room?",
+                why="the least can always be reached",
+                advice="The busiest link carries {times} × as many flows as it must. Can an earlier flow "
+                "change its spine to make room for a later one?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "A flow takes one link up, from its leaf to the spine, and one link down. With d flows a leaf "
-            "and s spines, ⌈d/s⌉ flows a link are the aim. Think of it as colouring: a spine is a colour.",
-            "Take d colours first, so that no leaf has a colour twice on its way up, or twice on its way "
-            "down. Colour d then goes to spine d mod s.",
-            "A new flow u → v: take a colour a that is free up at u, and b that is free down at v. If they "
-            "differ, go along the path of flows from v that are coloured a, b, a, b … and swap the two "
-            "colours on it. Now a is free at both ends.",
+            "A flow takes one link up, from its leaf to the spine, and one link down. With d flows per leaf "
+            "and s spines, the aim is ⌈d/s⌉ flows per link. Think of it as a colouring, where spines are "
+            "colours.",
+            "First use d colours, so that no leaf has the same colour twice among the flows that start "
+            "there, or twice among those that end there. Then colour c becomes spine c mod s.",
+            "For a new flow u → v, find a colour a that is free among the flows from u, and a colour b that "
+            "is free among the flows to v. If they differ, follow the path of flows that starts at v with "
+            "colours a, b, a, b … and swap the two colours on it. Now a is free at both ends.",
         ),
         section="5 · Congestion",
     ),
@@ -434,12 +438,13 @@ EXERCISES: tuple[Exercise, ...] = (
         ("plain", "quantised", "many users", "few key heads", "odd heads", "odd key heads"),
         serve_questions,
         (
-            "Weights: parameters × bits ÷ 8. Cache: keys and values, so 2 × layers × KV heads × head_dim "
-            "numbers for each token of each user.",
-            "Try 1, 2, 4, 8, 16 GPUs. g must divide the heads, and either divide the KV heads or be a "
+            "The weights take parameters × bits ÷ 8 bytes. The cache has keys and values, so it has 2 × "
+            "layers × KV heads × head_dim numbers for each token of each user.",
+            "Try g = 1, 2, 4, 8, 16. It must divide the heads, and it must divide the KV heads or be a "
             "multiple of them.",
-            "A GPU holds weights ÷ g and the cache of max(1, KV heads ÷ g) heads: one head cannot be cut. "
-            "Compare with 0.9 × memory. The second answer is the cache without copies.",
+            "A GPU holds weights ÷ g and the cache of max(1, KV heads ÷ g) heads, because a head cannot be "
+            "cut. Compare the sum with 0.9 × memory. The second number of the answer is the cache without "
+            "copies.",
         ),
         "6 · How many GPUs?",
         rtol=1e-9,
@@ -448,13 +453,15 @@ EXERCISES: tuple[Exercise, ...] = (
     _answered(
         "train",
         3,
-        ("20 tokens a parameter", "fine-tuning", "long", "mixture", "idle experts"),
+        ("20 tokens per parameter", "fine-tuning", "long", "mixture", "idle experts"),
         train_questions,
         (
-            "Two numbers of GPUs: one that holds the state in 80 % of the memory, one that is done in time.",
-            "Work: 6 × active parameters × tokens. A GPU does peak × utilisation of it in a second, and "
-            "loses the share `lost` of its time.",
-            "Take the larger number, round it up to whole nodes, and work out the days from what you got.",
+            "Compute two numbers of GPUs. One holds the state of all parameters in 80 % of its memory, and "
+            "the other finishes in time.",
+            "The work is 6 × active parameters × tokens. A GPU does peak × utilisation operations of it per "
+            "second, but only for the share 1 − `lost` of its time.",
+            "Take the larger number, and round it up to whole nodes. Then compute the days from the rounded "
+            "number.",
         ),
         "6 · How many GPUs?",
         rtol=1e-9,
@@ -474,10 +481,10 @@ EXERCISES: tuple[Exercise, ...] = (
                 "lost time, 24 h",
                 naive=172,
                 unit="% more loss than the least",
-                why="near the best interval it hardly changes",
+                why="near the best interval the loss hardly changes",
                 case="24 h",
-                advice="Which is larger with your interval: what saving costs, or what a failure throws "
-                "away?",
+                advice="With your interval, which is larger: the time for saving, cost/τ, or the work that "
+                "failures destroy, τ/(2 · MTBF)? At the best interval they are equal.",
             ),
             Budget(
                 "excess",
@@ -486,17 +493,17 @@ EXERCISES: tuple[Exercise, ...] = (
                 "failures often",
                 unit="% more loss than the least",
                 why="Young's formula: 4 to 7",
-                advice="Here a second failure often comes before the next checkpoint. Is your formula's "
-                "derivation good for that?",
+                advice="Here a second failure often comes before the next checkpoint. Does the derivation "
+                "of your formula allow for that? The exact formula does.",
             ),
         ),
         hints=(
-            "Saving costs cost/τ of each second, failures half an interval every MTBF: τ/(2 · MTBF). Where "
-            "is the sum smallest?",
-            "√(2 · cost · MTBF). Where failures come as often as checkpoints, take the expected time of a "
-            "stretch from the text and divide it by τ.",
-            "That quotient falls and then rises with τ: find its lowest point by ternary search between 1 s "
-            "and 10 · √(2 · cost · MTBF). The factor e^(R/M) changes nothing about where it lies.",
+            "Per second of work, saving costs cost/τ. Failures cost half an interval per MTBF, which is "
+            "τ/(2 · MTBF). At which τ is the sum smallest?",
+            "It is smallest at √(2 · cost · MTBF). If failures come nearly as often as checkpoints, take the "
+            "expected time of a stretch from the text instead, and divide it by τ.",
+            "This quotient first falls with τ and then rises. Find its lowest point by ternary search "
+            "between 1 s and 10 · √(2 · cost · MTBF). The factor exp(R/M) does not move that point.",
         ),
         section="B1 · How often to save",
     ),
@@ -506,13 +513,13 @@ EXERCISES: tuple[Exercise, ...] = (
         ("none", "one", "while saving", "while restarting", "to the second", "many"),
         replay_questions,
         (
-            "Keep the clock, the work that is saved, and go from one event to the next: a stretch of work, a "
-            "save, a failure.",
-            "A stretch is the smaller of the interval and what is left to do. It ends at clock + stretch; "
-            "then a save follows unless all work is done. Does the next failure come before the end of that?",
-            "On a failure at t the clock is t + restart, the saved work stays, and what was worked since is "
-            "lost: t − start of the stretch, but at most the stretch. A failure during the restart loses no "
-            "work.",
+            "Keep the clock and the work that is saved, and go from one event to the next. Events are "
+            "stretches of work, saves and failures.",
+            "A stretch is the smaller of the interval and the work that is left. A save follows it, unless "
+            "all work is done. Does the next failure come before the end of both?",
+            "After a failure at t, the clock is t + restart and the saved work stays. The work since then is "
+            "lost: t − start of the stretch, but at most the whole stretch. A failure during the restart "
+            "destroys no work, but the restart begins again.",
         ),
         "B2 · A failure simulator",
     ),
@@ -540,7 +547,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="folders at most",
                 why="those to keep and the new one",
                 case="left behind",
-                advice="A checkpoint of a large model takes terabytes. What could go before you write?",
+                advice="A checkpoint of a large model takes terabytes. Which folders are of no use any "
+                "more, and can be deleted before you write?",
             ),
             Budget(
                 "synchronisations",
@@ -549,18 +557,20 @@ EXERCISES: tuple[Exercise, ...] = (
                 "synchronisations",
                 naive=lambda sizes: 3 * int(sizes["shards"]),
                 unit="synchronisations",
-                why="each makes all wait for the disk",
-                advice="One for each file's contents is needed. How many for the names?",
+                why="each of them waits for the disk",
+                advice="Each file's contents need one synchronisation. How many more are needed for the "
+                "names?",
                 case=EVERY,
             ),
         ),
         hints=(
-            "The loader takes the newest `step-N` as it is. So a folder may get that name only when "
-            "everything in it is on the disk: write into `step-N.tmp`.",
-            "Write all shards, synchronise each, rename the folder, synchronise `.`, and only then delete "
-            "old ones.",
-            "What another crash left in `*.tmp` goes first. Which are the oldest? `step-90` is older than "
-            "`step-100`, though not as text.",
+            "The loader trusts the newest `step-N`. So a folder may get that name only when everything in "
+            "it is on the disk. Until then, write into `step-N.tmp`.",
+            "Write all shards, synchronise each of them, rename the folder, synchronise `.`, and only then "
+            "delete the checkpoints that you no longer keep.",
+            "First of all, delete every `*.tmp` that a crash has left. Sort the names by their number, "
+            "because as text `step-100` comes before `step-90`. If there are more than `keep` complete "
+            "checkpoints at the start, the oldest can also be deleted first.",
         ),
         section="B3 · A checkpoint that is there or not",
     ),
@@ -570,10 +580,12 @@ EXERCISES: tuple[Exercise, ...] = (
         ("halved", "the same", "uneven", "few elements"),
         reshard_questions,
         (
-            "A shard of p ranks has ⌈n/p⌉ elements; rank r's starts at r · ⌈n/p⌉ and ends there or at n.",
-            "New rank r wants elements from `start` to `stop`. Which old shards overlap that?",
-            "For each old shard: the larger start and the smaller stop, less the shard's own start. Leave "
-            "out what is empty.",
+            "With p ranks, a shard has ⌈n/p⌉ elements. Rank r's shard starts at r · ⌈n/p⌉ and ends before "
+            "(r + 1) · ⌈n/p⌉, and never beyond n.",
+            "New rank r needs the elements from its own start to its own stop. Which old shards overlap "
+            "these?",
+            "For each old shard, take the larger of the two starts and the smaller of the two stops, and "
+            "subtract the shard's own start from both. Leave out empty pieces.",
         ),
         "B5 · Elastic: other ranks than before",
     ),
@@ -589,7 +601,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "NVLink 4 over PCIe 5.0 ×16, both in one direction",
         "times",
         450 / 63,
-        "900 GB/s are both directions: 450 over 63.",
+        "The stated 900 GB/s count both directions. In one direction it is 450 GB/s over 63 GB/s.",
         tolerance=0.1,
     ),
     _prediction(
@@ -597,50 +609,52 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Links that the narrowest cut through a ring of 8 hosts crosses, 4 hosts on each side",
         "links",
         2,
-        "Four neighbours on each side: the ring is cut in two places, whatever its size.",
+        "With four neighbours on each side, the ring is cut in two places. That is true for a ring of any "
+        "size.",
         tolerance=0,
     ),
     _prediction(
         "hash",
-        "8 flows from a leaf choose one of 8 spines by chance. How many share the busiest uplink of 12 "
-        "leaves, on average?",
+        "Flows on the busiest uplink on average, if the 8 flows of each of 12 leaves choose among 8 spines "
+        "at random",
         "flows",
-        reason="Chance makes heaps: some uplinks stay empty, and in two draws of three one of the 96 has "
-        "four or more.",
+        reason="Random choices are uneven. Some uplinks stay empty, and in two of three draws at least one "
+        "of the 96 uplinks has four flows or more.",
         tolerance=0.2,
     ),
     _prediction(
         "h100s",
-        "H100s whose memory holds weights, gradients and optimizer of GPT-3, 175 billion parameters, "
-        "16 B each, with 20 % kept free",
+        "H100s that hold GPT-3's training state, 175 billion parameters with 16 B each, in 80 % of their 80 "
+        "GB",
         "GPUs",
         44,
-        "2.8 TB over 64 GB each.",
+        "The state is 2.8 TB. Each GPU holds 0.8 · 80 = 64 GB of it, and 2,800 / 64 = 43.75.",
         tolerance=0,
     ),
     _prediction(
         "ten_minutes",
-        "A save takes 60 s, a failure comes every 24 h. Time lost when saving every 10 minutes",
+        "Time lost by saving every 10 minutes, if a save takes 60 s and a failure comes every 24 h",
         "%",
         10.3,
-        "60/600 for saving, and half of 600 s every 86,400 s: 10 % + 0.3 %.",
+        "Saving costs 60/600 = 10 %. Failures destroy half of 600 s every 86,400 s, which is 0.3 %.",
         tolerance=0.06,
     ),
     _prediction(
         "mtbf",
-        "Hours between failures of 16,384 GPUs, if one GPU with all that belongs to it fails once in 6 years",
+        "Hours between failures of 16,384 GPUs, if one GPU with everything that belongs to it fails once in "
+        "6 years",
         "hours",
         6 * 8766 / 16384,
-        "6 · 8,766 h / 16,384.",
+        "A year has 8,766 hours, so the MTBF is 6 · 8,766 h / 16,384.",
         tolerance=0.1,
     ),
     _prediction(
         "forgets",
-        "A run resumes at step 140 of 300 from a checkpoint without the state of the dropout generator. Bits "
-        "of its final weights that differ from the undisturbed run's",
+        "Bits of the final weights that differ from the undisturbed run's, after a resumption at step 140 "
+        "of 300 without the state of the dropout generator",
         "% of all bits",
-        reason="About half of the 23 bits of each mantissa, 11.5 of 32, are 36 %: numbers that are only "
-        "close have signs and exponents in common, and hardly more.",
+        reason="Numbers that are only close to each other share their sign and exponent, but hardly any "
+        "bits of the mantissa. About half of its 23 bits differ by chance, and 11.5 of 32 bits are 36 %.",
         tolerance=0.2,
     ),
 )

@@ -140,7 +140,7 @@ def _recomputed(layout: Mapping[str, Any], layers: int) -> int:
 def _whole(layout: Mapping[str, Any], key: str) -> int:
     value = layout.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise NoLayout(f"`{key}` is a whole number, 1 or more, not {value!r}")
+        raise NoLayout(f"`{key}` must be a whole number of at least 1, not {value!r}")
     return value
 
 
@@ -155,14 +155,16 @@ def _fits(
 ) -> None:
     gpus = cluster["nodes"] * cluster["per_node"]
     if t * p * d != gpus:
-        raise NoLayout(f"tensor × pipeline × data is {t} × {p} × {d} = {t * p * d}; there are {gpus} GPUs")
+        raise NoLayout(
+            f"tensor × pipeline × data is {t} × {p} × {d} = {t * p * d}, but there are {gpus} GPUs"
+        )
     if model["heads"] % t:
-        raise NoLayout(f"{model['heads']} heads cannot be dealt out evenly to {t} ranks of a tensor group")
+        raise NoLayout(f"{model['heads']} heads cannot be divided evenly among {t} ranks of a tensor group")
     if model["layers"] % p:
-        raise NoLayout(f"{model['layers']} layers cannot be dealt out evenly to {p} stages")
+        raise NoLayout(f"{model['layers']} layers cannot be divided evenly among {p} stages")
     if model["batch"] % (d * micro):
         raise NoLayout(
             f"a batch of {model['batch']} sequences does not make micro-batches of {micro} on {d} replicas"
         )
     if sorted(map(str, order)) != sorted(WAYS):
-        raise NoLayout(f"`order` has each of {', '.join(WAYS)} once, not {list(order)!r}")
+        raise NoLayout(f"`order` must have each of {', '.join(WAYS)} once, not {list(order)!r}")

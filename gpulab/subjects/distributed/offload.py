@@ -65,15 +65,21 @@ def carry_out(plan: Sequence[str], layers: int, fetch: float, compute: float, ro
         what, layer = _read(word, number, layers)
         if what == "fetch":
             if layer in ready:
-                raise CannotRun(f"event {number}, {word!r}: layer {layer} has a place already")
+                raise CannotRun(
+                    f"event {number}, {word!r}: layer {layer} is on the device or on its way already"
+                )
             if len(ready) == room:
                 there = ", ".join(map(str, sorted(ready)))
-                raise CannotRun(f"event {number}, {word!r}: there is no room; on the device: {there}")
+                one = "layer" if room == 1 else "layers"
+                raise CannotRun(
+                    f"event {number}, {word!r}: there is no room, because {one} {there} "
+                    f"{'is' if room == 1 else 'are'} on the device. Evict one first"
+                )
             start = max(link, now)
             link = ready[layer] = start + fetch
             parts.append(Part(what, layer, start, link))
         elif layer not in ready:
-            raise CannotRun(f"event {number}, {word!r}: layer {layer} was not fetched")
+            raise CannotRun(f"event {number}, {word!r}: layer {layer} is not on the device. Fetch it first")
         elif what == "evict":
             if ready[layer] > now:
                 raise CannotRun(f"event {number}, {word!r}: layer {layer} is still on its way")

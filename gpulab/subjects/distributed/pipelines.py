@@ -113,7 +113,7 @@ def simulate(
         work = orders[stuck[0]][place[stuck[0]]]
         raise CannotRun(
             f"device {stuck[0]} waits forever at operation {place[stuck[0]]}, {work.kind} of micro-batch "
-            f"{work.batch}: what it needs comes after something that waits for it"
+            f"{work.batch}: what it needs comes later in an order that waits for this operation"
         )
     return Run(tuple(sorted(slots, key=lambda s: (s.start, s.device))), _peaks(slots, devices, splits))
 
@@ -129,7 +129,9 @@ def _complete(orders: Sequence[Sequence[Work]], chunks: int, splits: bool) -> No
             raise CannotRun(f"device {device} does {twice.kind} of micro-batch {twice.batch} twice")
         strange = next((work for work in order if work not in wanted), None)
         if strange:
-            raise CannotRun(f"device {device} has work of kind {strange.kind!r}; there are F, B and W")
+            raise CannotRun(
+                f"device {device} has work of kind {strange.kind!r}, but the kinds are F, B and W"
+            )
         missing = min(wanted - set(order), key=lambda w: (w.batch, w.chunk, w.kind), default=None)
         if missing:
             raise CannotRun(f"device {device} never does {missing.kind} of micro-batch {missing.batch}")

@@ -31,7 +31,7 @@ def days(model: Mapping[str, Any], cluster: Mapping[str, Any], plan: Mapping[str
         )
     interval = plan.get("interval")
     if isinstance(interval, bool) or not isinstance(interval, int | float) or not 1 <= interval <= 1e9:
-        raise NoLayout(f"`interval` is a number of seconds, 1 or more, not {interval!r}")
+        raise NoLayout(f"`interval` must be a number of seconds of at least 1, not {interval!r}")
     work = model["tokens"] / (model["sequence"] * model["batch"]) * costs.seconds
     between = cluster["mtbf"] / (cluster["nodes"] * cluster["per_node"])
     if (interval + saving(model, cluster)) / between > 500:

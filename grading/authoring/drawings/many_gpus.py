@@ -87,7 +87,7 @@ DRAWINGS = (
     Drawing(
         DATA,
         "sampler",
-        "Who gets which sample: the order is shuffled by the epoch's seed, and rank r takes every third place from r on. What is missing at the end is filled from the start.",
+        "Who gets which sample: the order is shuffled by the epoch's seed, and rank r takes every third place, starting at place r. Places that are missing at the end are filled from the start.",
         cells(
             ["rwgrwgrwgrwg"],
             [["7", "2", "9", "0", "5", "3", "8", "1", "6", "4", "7", "2"]],
@@ -123,13 +123,13 @@ DRAWINGS = (
     ),
     Drawing(
         DATA,
-        "capacity",
-        "Experts on ranks: each token is sent to the rank of its expert. A buffer has room for a fixed number of tokens, and what does not fit is left out.",
+        "filled",
+        "Filling buckets: four gradients of 4, 3, 2 and 5 kB in reverse order, with a capacity of 8 kB. The first two share a bucket. The third would make it 9 kB, so it starts a new one.",
         flow(
-            under(strip(["A", "B", "A", "A"], "rwrr", 34), "tokens and their experts"),
+            under(strip(["4", "3", "2", "5"], "rrww", 34), "gradients in reverse order, kB", 230),
             column(
-                under(strip(["1", "3"], "rr", 34), "expert A: full, token 4 is left out", 230),
-                under(strip(["2", ""], "wo", 34), "expert B: room for one more", 230),
+                under(strip(["4", "3"], "rr", 34), "bucket 0: 4 + 3 = 7 of 8 kB", 230),
+                under(strip(["2", "5"], "ww", 34), "bucket 1: 2 + 5 = 7 of 8 kB", 230),
                 gap=12,
             ),
         ),
@@ -163,7 +163,7 @@ DRAWINGS = (
     Drawing(
         SHARDED,
         "gather_layer",
-        "ZeRO-3, a layer when it is needed: before a layer runs, its parts are gathered from all ranks; after it has run, all but the own part is dropped. The next layer is gathered while this one runs.",
+        "ZeRO-3, a layer when it is needed: before a layer runs, its parts are gathered from all ranks; after it has run, a rank drops all parts except its own. The next layer is gathered while this one runs.",
         timeline(
             [
                 (
@@ -211,6 +211,19 @@ DRAWINGS = (
             size=86,
             height=28,
             above=["data 0", "data 1", "data 2", "data 3"],
+        ),
+    ),
+    Drawing(
+        MODEL,
+        "capacity",
+        "Experts with a capacity: each token is sent to the rank of its expert. The buffer of each expert has room for two tokens, so the third token for expert A is left out.",
+        flow(
+            under(strip(["A", "B", "A", "A"], "rwrr", 34), "tokens and their experts"),
+            column(
+                under(strip(["1", "3"], "rr", 34), "expert A: full, token 4 is left out", 230),
+                under(strip(["2", ""], "wo", 34), "expert B: room for one more", 230),
+                gap=12,
+            ),
         ),
     ),
     Drawing(
@@ -335,7 +348,7 @@ DRAWINGS = (
     Drawing(
         CLUSTERS,
         "resume",
-        "A trainer that survives: checkpoints at steps 0, 100 and 200. It dies at step 260, goes on from 200, and the 60 steps between are computed again.",
+        "A trainer that survives: checkpoints at steps 0, 100 and 200. It dies at step 260 and continues from 200, so 60 steps are computed again.",
         timeline(
             [
                 (

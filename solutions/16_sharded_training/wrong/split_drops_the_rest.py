@@ -1,4 +1,4 @@
-# exercise: shard.split  fails: right  says: nobody has number
+# exercise: shard.split  fails: right  says: no rank has element
 def split(sizes, ranks):
     share = sum(sizes) // ranks
     pieces, first = [[] for _ in range(ranks)], 0

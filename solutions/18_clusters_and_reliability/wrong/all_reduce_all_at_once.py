@@ -1,4 +1,4 @@
-# exercise: cluster.all_reduce  fails: right  says: one a step
+# exercise: cluster.all_reduce  fails: right  says: only one per step
 
 
 def all_reduce(nodes, per_node):

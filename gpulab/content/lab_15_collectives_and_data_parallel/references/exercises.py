@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer, grouped
 
 # ---------------------------------------------------------------- schedules of messages
@@ -140,14 +141,55 @@ def exchange(inputs: Mapping[str, Any], sizes: Sizes) -> dict[str, np.ndarray]:
 # ---------------------------------------------------------------- data parallel
 
 
+@usual_slips(
+    (
+        lambda counts: [n / sum(counts) for n in counts],
+        "These are shares of all labels. The average divides by the number of ranks once more.",
+    ),
+    (
+        lambda counts: [sum(counts) / (len(counts) * max(n, 1)) for n in counts],
+        "These are the reciprocals. A rank with few labels must count less, and not more.",
+    ),
+    (
+        lambda counts: [sum(n > 0 for n in counts) * n / sum(counts) for n in counts],
+        "The average divides by the number of all ranks, those without labels among them.",
+    ),
+)
 def factors(counts: Sequence[int]) -> list[float]:
     return [len(counts) * n / sum(counts) for n in counts]
 
 
+def _order(length: int, seed: int) -> list[int]:
+    return [int(n) for n in np.random.default_rng(seed).permutation(length)]
+
+
+def _dealt(order: Sequence[int], ranks: int, rank: int) -> list[int]:
+    """Every `ranks`-th sample from place `rank` on, round the order until all ranks have equally many."""
+    return [order[i % len(order)] for i in range(rank, -(-len(order) // ranks) * ranks, ranks)]
+
+
+@usual_slips(
+    (
+        lambda length, ranks, rank, seed, epoch: _dealt(_order(length, seed), ranks, rank),
+        "This is the order without the epoch. Its seed is seed + epoch.",
+    ),
+    (
+        lambda length, ranks, rank, seed, epoch: _dealt(_order(length, seed + epoch + rank), ranks, rank),
+        "This seed depends on the rank, so ranks shuffle differently and some samples are used twice.",
+    ),
+    (
+        lambda length, ranks, rank, seed, epoch: _order(length, seed + epoch)[: length // ranks * ranks][
+            rank::ranks
+        ],
+        "This leaves the last samples out. Extend the order with its own beginning instead.",
+    ),
+    (
+        lambda length, ranks, rank, seed, epoch: _order(length, seed + epoch)[rank::ranks],
+        "Other ranks have more samples. Extend the order with its own beginning before it is divided.",
+    ),
+)
 def indices(length: int, ranks: int, rank: int, seed: int, epoch: int) -> list[int]:
-    order = np.random.default_rng(seed + epoch).permutation(length).tolist()
-    total = -(-length // ranks) * ranks
-    return [int(order[i % length]) for i in range(rank, total, ranks)]
+    return _dealt(_order(length, seed + epoch), ranks, rank)
 
 
 def ready_times(sizes: Mapping[str, int], log: Sequence[Sequence[Any]]) -> dict[str, float]:
@@ -197,16 +239,21 @@ def buckets(
     names = [name for bucket in answer for name in bucket]
     strange = next((name for name in names if name not in sizes), None)
     if strange is not None:
-        raise WrongAnswer(f"no parameter is named {strange!r}.")
+        raise WrongAnswer(f"a bucket has {strange!r}, but no parameter in `sizes` has that name.")
     twice = next((name for n, name in enumerate(names) if name in names[:n]), None)
     if twice is not None:
-        raise WrongAnswer(f"{twice} is sent twice.")
+        used_twice = [name for _, name in log].count(twice) > 1
+        tied = " It is tied: it has two entries in the log, but only one gradient." if used_twice else ""
+        raise WrongAnswer(f"{twice} is sent twice.{tied}")
     missing = [name for name in sizes if name not in names]
     if missing:
-        never = "" if any(name == missing[0] for _, name in log) else " Other ranks may have used it."
+        used = any(name == missing[0] for _, name in log)
+        never = "" if used else " It is not in the log, but other ranks may have used it."
         raise WrongAnswer(f"{missing[0]} is in no bucket.{never}")
     if not all(answer):
-        raise WrongAnswer("a bucket is empty.")
+        raise WrongAnswer(
+            "one of the buckets is empty. Leave it out, because even an empty one costs a latency."
+        )
     ready = ready_times(sizes, log)
     end = max(float(ms) for ms, _ in log)
     least = soonest(sizes, ready, latency, rate) - end
@@ -218,18 +265,20 @@ def compress(
 ) -> dict[str, float]:
     """What got lost, and the norm of what is still held, over the least that k numbers can leave."""
     if len(answer) != 2:
-        raise WrongAnswer("the answer is two lists: what is sent, and the new memory.")
+        raise WrongAnswer("the answer must be a list of two lists: what is sent, and the new memory.")
     sent, kept = answer
     if len(kept) != len(memory):
-        raise WrongAnswer(f"the new memory has {len(kept)} elements; the gradient has {len(gradient)}.")
+        raise WrongAnswer(f"the new memory has {len(kept)} elements, but the gradient has {len(gradient)}.")
     if len(sent) > k:
-        raise WrongAnswer(f"it sends {len(sent)} elements; {k} are allowed.")
+        raise WrongAnswer(f"it sends {len(sent)} pairs, but k is {k}.")
     total = np.add(gradient, memory)
     left = total - np.asarray(kept, float)
     seen: set[int] = set()
     for pair in sent:
         if len(pair) != 2:
-            raise WrongAnswer("what is sent is a list of [index, value].")
+            raise WrongAnswer(
+                f"what is sent must be a list of pairs [index, value], and {pair!r} is not a pair."
+            )
         index = _whole(pair[0], len(gradient), "index", "what is sent")
         if index in seen:
             raise WrongAnswer(f"element {index} is sent twice.")

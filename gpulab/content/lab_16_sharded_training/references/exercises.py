@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer, grouped
 from gpulab.content.lab_16_sharded_training.exercises import LIMIT, SCHEDULERS, TRIPLE
 from gpulab.subjects.distributed.offload import CannotRun, carry_out
@@ -18,6 +19,32 @@ Arrays = Mapping[str, np.ndarray]
 STATES = 12  # bytes a parameter that Adam keeps in float32
 
 
+@usual_slips(
+    (
+        lambda parameters, ranks, stage: (4 + 8) * parameters // (ranks if stage else 1),
+        "The optimizer states are 12 bytes: besides the two moments, they include the master weight.",
+    ),
+    (
+        lambda parameters, ranks, stage: (
+            8 * (parameters // (ranks if stage else 1))
+            + 2 * (parameters // (ranks if stage > 1 else 1))
+            + 2 * (parameters // (ranks if stage > 2 else 1))
+        ),
+        "The optimizer states are 12 bytes: besides the two moments, they include the master weight.",
+    ),
+    (
+        lambda parameters, ranks, stage: 16 * parameters // (ranks if stage else 1),
+        "This divides all 16 bytes. Stages 1 and 2 leave some of them whole.",
+    ),
+    (
+        lambda parameters, ranks, stage: 4 * parameters // ranks + 12 * parameters,
+        "This divides the weights and the gradients. Stage 1 divides the optimizer states instead.",
+    ),
+    (
+        lambda parameters, ranks, stage: 14 * (parameters // ranks) + 2 * parameters,
+        "These are the bytes of stage 2.",
+    ),
+)
 def memory(parameters: int, ranks: int, stage: int) -> int:
     """Bytes that a rank keeps."""
     share = parameters // ranks
@@ -31,9 +58,11 @@ def memory(parameters: int, ranks: int, stage: int) -> int:
 def split(answer: Any, sizes: Sequence[int], ranks: int) -> dict[str, float]:
     """The longest share and how many pieces there are; each number is in one of them."""
     if not isinstance(answer, list) or not all(isinstance(share, list) for share in answer):
-        raise WrongAnswer("the answer is a list with one list of pieces for each rank.")
+        raise WrongAnswer("the answer must be a list that holds one list of pieces for each rank.")
     if len(answer) != ranks:
-        raise WrongAnswer(f"it has lists for {len(answer)} ranks; there are {ranks}.")
+        raise WrongAnswer(
+            f"it has {len(answer)} lists for {ranks} ranks. A rank without pieces gets an empty list."
+        )
     found: dict[int, list[tuple[int, int]]] = {tensor: [] for tensor in range(len(sizes))}
     for rank, share in enumerate(answer):
         for piece in share:
@@ -43,12 +72,17 @@ def split(answer: Any, sizes: Sequence[int], ranks: int) -> dict[str, float]:
         at = 0
         for start, stop in sorted(pieces):
             if start < at:
-                raise WrongAnswer(f"number {start} of tensor {tensor} is in two pieces.")
+                raise WrongAnswer(
+                    f"element {start} of tensor {tensor} is in two pieces. A piece ends before its `stop`."
+                )
             if start > at:
                 break
             at = stop
         if at < sizes[tensor]:
-            raise WrongAnswer(f"nobody has number {at} of tensor {tensor}.")
+            raise WrongAnswer(
+                f"no rank has element {at} of tensor {tensor}. A share has ⌈{sum(sizes)} / {ranks}⌉ "
+                "elements, rounded up."
+            )
     lengths = [sum(stop - start for _, start, stop in share) for share in answer]
     return {"longest share": float(max(lengths)), "pieces": float(sum(map(len, answer)))}
 
@@ -56,12 +90,19 @@ def split(answer: Any, sizes: Sequence[int], ranks: int) -> dict[str, float]:
 def _piece(piece: Any, rank: int, sizes: Sequence[int]) -> tuple[int, int, int]:
     whole = isinstance(piece, list) and len(piece) == 3
     if not whole or not all(isinstance(n, int) and not isinstance(n, bool) for n in piece):
-        raise WrongAnswer(f"rank {rank} has {piece!r}; a piece is [tensor, start, stop], whole numbers.")
+        raise WrongAnswer(
+            f"rank {rank} has the piece {piece!r}, but a piece is a list of three whole numbers, "
+            "[tensor, start, stop]."
+        )
     tensor, start, stop = piece
     there = 0 <= tensor < len(sizes)
     if not there or not 0 <= start < stop <= sizes[tensor]:
-        asked = f"0 ≤ start < stop ≤ {sizes[tensor]}" if there else "there is no such tensor"
-        raise WrongAnswer(f"rank {rank} has {piece!r}: {asked}.")
+        if not there:
+            raise WrongAnswer(f"rank {rank} has the piece {piece!r}, but there is no tensor {tensor}.")
+        raise WrongAnswer(
+            f"rank {rank} has the piece {piece!r}. In tensor {tensor}, a piece needs "
+            f"0 ≤ start < stop ≤ {sizes[tensor]}; leave empty pieces out."
+        )
     return tensor, start, stop
 
 
@@ -128,9 +169,11 @@ def best_plan(layers: int, room: int) -> list[str]:
 def offload(answer: Any, layers: int, fetch: int, compute: int, room: int) -> dict[str, float]:
     """By how many percent the plan takes longer than the best one, and its fetches."""
     if not isinstance(answer, list):
-        raise WrongAnswer("a plan is a list of events, such as 'fetch 0'.")
+        raise WrongAnswer("a plan must be a list of events, such as 'fetch 0'.")
     if len(answer) > 100 * layers:
-        raise WrongAnswer(f"{len(answer)} events are more than anyone needs.")
+        raise WrongAnswer(
+            f"the plan has {len(answer):,} events, but 6 for each of the {layers} layers are always enough."
+        )
     try:
         run = carry_out(answer, layers, fetch, compute, room)
     except CannotRun as stuck:
@@ -159,16 +202,22 @@ def recompute(
     """FLOPs done again over the least that fits into memory, in percent of a forward pass."""
     whole = isinstance(answer, list) and len(answer) == 3
     if not whole or not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in answer):
-        raise WrongAnswer("the answer is three whole numbers: layers that keep all, no scores, their input.")
+        raise WrongAnswer(
+            "the answer must be a list of three whole numbers: how many layers keep all, all but scores, and "
+            "only their input."
+        )
     if sum(answer) != layers:
-        raise WrongAnswer(f"it has {sum(answer)} layers; there are {layers}.")
+        raise WrongAnswer(f"the three numbers add up to {sum(answer)}, but there are {layers} layers.")
     kinds = choices(batch, sequence, width, heads)
 
     def total(counts: Sequence[int], which: int) -> float:
         return sum(count * kind[which] for count, kind in zip(counts, kinds, strict=True))
 
     if total(answer, 0) > memory:
-        raise WrongAnswer(f"it keeps {total(answer, 0) / 1e9:.4g} GB; there is room for {memory / 1e9:.4g}.")
+        raise WrongAnswer(
+            f"these layers keep {total(answer, 0) / 1e9:.4g} GB, but there is room for {memory / 1e9:.4g} "
+            "GB. Check the bytes of each choice in the table."
+        )
     least = min(
         total(counts, 1)
         for every in range(layers + 1)

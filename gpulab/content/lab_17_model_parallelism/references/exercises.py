@@ -70,14 +70,16 @@ def dispatch(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
 def parse_schedule(answer: Any, devices: int, batches: int, kinds: str) -> list[list[Work]]:
     """A schedule in words as the simulator takes it. Raises WrongAnswer for what is none."""
     if not isinstance(answer, list) or not all(isinstance(order, list) for order in answer):
-        raise WrongAnswer("a schedule is a list with one list of words for each device.")
+        raise WrongAnswer("a schedule must be a list that holds one list of words for each device.")
     if len(answer) != devices:
-        raise WrongAnswer(f"it has lists for {len(answer)} devices; there are {devices}.")
+        raise WrongAnswer(f"the number of lists is {len(answer)}, but the number of devices is {devices}.")
     orders = [[_work(word, device, batches, kinds) for word in order] for device, order in enumerate(answer)]
     for device, order in enumerate(orders):
         for work in (Work(kind, batch) for batch in range(batches) for kind in kinds):
             if work not in order:
-                raise WrongAnswer(f"device {device} never does {work.kind}{work.batch}.")
+                raise WrongAnswer(
+                    f"device {device} never does {work.kind}{work.batch}, so the step is incomplete."
+                )
     return orders
 
 
@@ -85,8 +87,8 @@ def _work(word: Any, device: int, batches: int, kinds: str) -> Work:
     ok = isinstance(word, str) and word[:1] in tuple(kinds) and word[1:].isascii() and word[1:].isdigit()
     if not ok or int(word[1:]) >= batches:
         raise WrongAnswer(
-            f"device {device} has {word!r}; words are one of {', '.join(kinds)} and a micro-batch "
-            f"from 0 to {batches - 1}, as in '{kinds[0]}0'."
+            f"device {device} has {word!r}, but a word is one of {', '.join(kinds)} followed by a "
+            f"micro-batch from 0 to {batches - 1}, as in '{kinds[0]}0'."
         )
     return Work(word[0], int(word[1:]))
 
@@ -134,11 +136,13 @@ def stages(answer: Any, times: Sequence[int], devices: int) -> dict[str, float]:
     """How much longer the slowest stage takes than it must."""
     whole = isinstance(answer, list) and all(isinstance(n, int) and not isinstance(n, bool) for n in answer)
     if not whole or len(answer) != devices:
-        raise WrongAnswer(f"the answer is a list of {devices} whole numbers: how many layers each stage has.")
+        raise WrongAnswer(
+            f"the answer must be a list of {devices} whole numbers, which say how many layers each stage has."
+        )
     if min(answer) < 1:
-        raise WrongAnswer(f"stage {answer.index(min(answer))} has no layer; each stage needs one.")
+        raise WrongAnswer(f"stage {answer.index(min(answer))} has no layer, but each stage needs one.")
     if sum(answer) != len(times):
-        raise WrongAnswer(f"the stages have {sum(answer)} layers together; there are {len(times)}.")
+        raise WrongAnswer(f"the stages have {sum(answer)} layers together, but there are {len(times)}.")
     ends = list(itertools.accumulate(answer))
     slowest = max(sum(times[end - n : end]) for n, end in zip(answer, ends, strict=True))
     return {"above the least": float(slowest - least(times, devices))}
@@ -180,14 +184,17 @@ def best(model: Mapping[str, Any], cluster: Mapping[str, Any]) -> float:
 def layout(answer: Any, model: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, float]:
     """By how many percent a step takes longer than with the best layout."""
     if not isinstance(answer, dict):
-        raise WrongAnswer("a layout is a dictionary with tensor, pipeline, data, micro and order.")
+        raise WrongAnswer(
+            "a layout must be a dictionary with the keys tensor, pipeline, data, micro and order."
+        )
     try:
         costs = cost(model, cluster, answer)
     except NoLayout as no:
         raise WrongAnswer(f"{no}.") from None
     if costs.memory > cluster["memory"]:
         raise WrongAnswer(
-            f"it needs {costs.memory / 1e9:.1f} GB on a GPU; there are {cluster['memory'] / 1e9:.1f}."
+            f"it needs {costs.memory / 1e9:.1f} GB on a GPU that has {cluster['memory'] / 1e9:.1f} GB. "
+            "Compare `memory` of the cost with the cluster's."
         )
     return {"slower than the best": 100 * (costs.seconds / best(model, cluster) - 1)}
 

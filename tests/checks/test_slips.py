@@ -1,0 +1,56 @@
+"""Usual mistakes get a sentence of their own, and a right answer never does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpulab
+from gpulab.checks import registry, slips
+from gpulab.checks.compare import normal, same_answer
+from gpulab.checks.evidence.answered_cases import AnsweredCases
+from gpulab.checks.slips import slip_of, usual_slips
+from gpulab.content.lab_16_sharded_training.references import exercises as sharded
+
+
+def with_slips() -> list[str]:
+    """The exercises whose references know usual mistakes."""
+    found = [e for e in registry.exercises() if isinstance(e.evidence, AnsweredCases)]
+    return [e.name for e in found if registry.reference(e.name) in slips._OF]
+
+
+def test_a_slip_that_answers_the_same_is_told_and_another_is_not() -> None:
+    @usual_slips((lambda n: 1 / n, "The reciprocal."), (lambda n: -n, "The sign."))
+    def same(n: int) -> int:
+        return n
+
+    assert slip_of(same, -3, [3]) == "The sign."
+    assert slip_of(same, 0.34, [3], rtol=0.1) == "The reciprocal."
+    assert slip_of(same, 7, [3]) == ""
+    assert slip_of(same, 0, [0]) == "The sign.", "1 / 0 is no answer, and the next slip is looked at"
+    assert slip_of(max, 7, [3]) == ""
+
+
+def test_a_learner_reads_it_below_what_the_answer_should_be() -> None:
+    verdict = str(gpulab.check("shard.memory", lambda parameters, ranks, stage: 16 * parameters // ranks))
+    words = " ".join(verdict.split())
+    assert "should be" in words.partition("divides all 16 bytes")[0]
+    assert "divides all 16 bytes" not in str(gpulab.check("shard.memory", sharded.memory))
+
+
+@pytest.mark.parametrize("name", with_slips())
+def test_every_slip_is_wrong_at_some_question_and_its_sentence_is_one(name: str) -> None:
+    exercise, reference = registry.find(name), registry.reference(name)
+    questions = [
+        arguments
+        for seed in range(3)
+        for case in exercise.cases
+        for arguments in exercise.evidence.questions(case.sizes, np.random.default_rng(seed))
+    ]
+    for slip, sentence in slips._OF[reference]:
+        assert sentence[0].isupper() and sentence.endswith(".")
+        rights = [
+            same_answer(normal(slip(*q)), normal(reference(*q)), exercise.rtol, exercise.atol)
+            for q in questions
+        ]
+        assert not all(rights), sentence
