@@ -664,7 +664,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "parallel.exposed",
-        "Least waiting after backward, if its last gradient is a tenth of all bytes, which take 40 ms to send",
+        "Least waiting after backward, if its last gradient is a tenth of all bytes, and all take 40 ms",
         "ms",
         4,
         "Everything else can be sent during backward. The embedding's gradient is complete only when "
