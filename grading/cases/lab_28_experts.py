@@ -11,7 +11,9 @@ from gpulab.content.lab_28_experts_and_disaggregation.experts import dispatch_ca
 _kinds = partial(of_kinds, suffix=", others")
 
 CASES: dict[str, tuple[Case, ...]] = {
-    "experts.limited": _kinds("as many as there are", "one node is enough", "two of four", "as in DeepSeek-V3"),
+    "experts.limited": _kinds(
+        "as many as there are", "one node is enough", "two of four", "as in DeepSeek-V3"
+    ),
     "experts.dispatch": (
         dispatch_case("any", 2, 2, 4, 16),
         dispatch_case("at home", 4, 2, 6, 16),

@@ -271,7 +271,7 @@ for gpus in (8, 16, 32, 64, 128, 256):
     tokens = gpus * local * k / experts
     wide["reading weights"].append((gpus, 1e6 * experts / gpus * weights / float(h100.dram_bandwidth)))
     flops = 2 * weights * tokens * experts / gpus
-    wide["computing"].append((gpus, 1e6 * flops / float(h100.peak("e4m3", tensor=True))))
+    wide["computing"].append((gpus, 1e6 * flops / float(h100.peak("float8", tensor=True))))
 plot.lines(
     wide,
     "GPUs in the group, 32 requests on each",
@@ -399,10 +399,10 @@ while any(queues):
             start = max(free[resource], done.get(before, 0))
             done[word] = free[resource] = start + TIMES[kind]
             name = ("computes", "sends")[resource]
-            spans.append(plot.Span(name, start, done[word], f"micro-batch {batch}", word))
+            spans.append(plot.Span(name, start, done[word], kind, f"micro-batch {batch}"))
             queue.pop(0)
 plot.timeline(
-    spans, "units", caption="Your orders for three layers: when both micro-batches compute and send."
+    spans, "units", caption="Your orders for three layers: when the two micro-batches (in two colours) compute and send."
 )
 
 # %% [markdown]
@@ -560,10 +560,10 @@ rate = float(hardware.link("NVLink 4").per_direction)
 sizes = np.geomspace(1e3, 1e9, 40)
 plot.lines(
     {
-        name: [(s, 1e6 * fastest(8, float(s), 2e-6, rate, switch)[1]) for s in sizes]
+        name: [(s / 1e3, 1e6 * fastest(8, float(s), 2e-6, rate, switch)[1]) for s in sizes]
         for name, switch in (("without the switch", False), ("with it", True))
     },
-    "bytes",
+    "kB",
     "µs",
     "Modelled for 8 GPUs on NVLink 4 and 2 µs a step (assumed): up to about 150 kB one shot is fastest, and the switch gains only beyond that.",
     log_x=True,

@@ -292,11 +292,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 lambda sizes: int(sizes["ranks"]) * card_bytes(sizes),
                 3,
                 "bytes between nodes",
-                naive=lambda sizes: int(sizes["ranks"])
-                * int(sizes["tokens"])
-                * (CHOSEN // 2)
-                * CUT
-                * row_bytes(sizes),
+                naive=lambda sizes: (
+                    int(sizes["ranks"]) * int(sizes["tokens"]) * (CHOSEN // 2) * CUT * row_bytes(sizes)
+                ),
                 unit="B",
                 why="a row to each node, and a row of sums back",
                 advice="How many rows of one token cross to the same node, and how many come back? Where could "
@@ -307,10 +305,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 card_bytes,
                 2,
                 "busiest network card",
-                naive=lambda sizes: int(sizes["per_node"])
-                * int(sizes["tokens"])
-                * CUT
-                * row_bytes(sizes),
+                naive=lambda sizes: int(sizes["per_node"]) * int(sizes["tokens"]) * CUT * row_bytes(sizes),
                 unit="B",
                 why="each rank sends its own tokens, and sums for as many",
                 advice="Which rank of the other node gets a token first? Do all ranks of a node send equally "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.plot.drawing import box, cells, column, flow, note, row, timeline, titled
+from gpulab.plot.drawing import Edge, box, cells, column, flow, graph, row, timeline, titled
 
 from .drawing import Drawing
 
@@ -16,7 +16,12 @@ DRAWINGS = (
         column(
             titled(
                 "a row for each expert",
-                flow(box("token", "read", "rank 0"), box("experts", "write", "node 1"), labels=("4 rows",), length=130),
+                flow(
+                    box("token", "read", "rank 0"),
+                    box("experts", "write", "node 1"),
+                    labels=("4 rows",),
+                    length=130,
+                ),
             ),
             titled(
                 "a row for each node",
@@ -80,7 +85,120 @@ DRAWINGS = (
         "One shot: four ranks each send their whole array to the three others, one step. Two shots: each sends a quarter to each other, adds, and sends its quarter of the sum: two steps and half of the bytes.",
         row(
             titled("one shot: 4 slots of S", cells(["rrrr", "wwww", "gggg", "rrrr"], size=24)),
-            titled("two shots: 4 slots of S/4, then 4 sums", cells(["r.", "w.", "g.", "r.", ".r", ".w", ".g", ".r"], size=14)),
+            titled(
+                "two shots: 4 slots of S/4, then 4 sums",
+                cells(["r.", "w.", "g.", "r.", ".r", ".w", ".g", ".r"], size=14),
+            ),
+            gap=40,
+        ),
+    ),
+    Drawing(
+        EXPERTS,
+        "apart",
+        "Together, a long prompt stands between two tokens of everybody else. Apart, one GPU computes prompts and sends keys and values; the other decodes without a pause.",
+        column(
+            titled(
+                "together",
+                timeline(
+                    [
+                        (
+                            "GPU",
+                            [(0, 1, "d", "read"), (1, 1, "d", "read"), (2, 5, "prompt", "write")]
+                            + [(k, 1, "d", "read") for k in (7, 8)],
+                        )
+                    ],
+                    width=420,
+                    across="",
+                    end=9,
+                ),
+            ),
+            titled(
+                "apart",
+                timeline(
+                    [
+                        ("prefill", [(2, 5, "prompt", "write"), (7, 1, "send", "good")]),
+                        ("decode", [(k, 1, "d", "read") for k in range(9)]),
+                    ],
+                    width=420,
+                    end=9,
+                ),
+            ),
+            gap=14,
+        ),
+    ),
+    Drawing(
+        EXPERTS,
+        "tree",
+        "A tree with two guesses behind the text, and one guess behind each. The first sibling is judged against p; if it is not kept, the second is judged against what is left of p.",
+        graph(
+            {
+                "text": (0, 1, box("text", "plain")),
+                "a": (1.6, 0.3, box("guess 0", "read", "against p")),
+                "b": (1.6, 1.7, box("guess 1", "write", "against what is left")),
+                "c": (3.3, 0.3, box("guess 2", "read")),
+                "d": (3.3, 1.7, box("guess 3", "write")),
+            },
+            [Edge("text", "a"), Edge("text", "b"), Edge("a", "c"), Edge("b", "d")],
+        ),
+    ),
+    Drawing(
+        EXPERTS,
+        "rollouts",
+        "In turn: generate, train and sync follow one another, and one of both rows is always idle. One behind: generation of the next batch and training overlap, and a sync stops both.",
+        column(
+            titled(
+                "in turn",
+                timeline(
+                    [
+                        ("engine", [(0, 2, "0", "read"), (4, 1, "s", "good"), (5, 2, "1", "read")]),
+                        ("trainer", [(2, 2, "0", "write"), (4, 1, "s", "good"), (7, 2, "1", "write")]),
+                    ],
+                    width=420,
+                    across="",
+                    end=9,
+                ),
+            ),
+            titled(
+                "one behind",
+                timeline(
+                    [
+                        (
+                            "engine",
+                            [
+                                (0, 2, "0", "read"),
+                                (2, 2, "1", "read"),
+                                (4, 1, "s", "good"),
+                                (5, 2, "2", "read"),
+                            ],
+                        ),
+                        (
+                            "trainer",
+                            [
+                                (2, 2, "0", "write"),
+                                (4, 1, "s", "good"),
+                                (5, 2, "1", "write"),
+                                (7, 2, "2", "write"),
+                            ],
+                        ),
+                    ],
+                    width=420,
+                    end=9,
+                ),
+            ),
+            gap=14,
+        ),
+    ),
+    Drawing(
+        EXPERTS,
+        "checksums",
+        "C with a row and a column of checksums. A wrong element makes exactly one row sum and one column sum wrong, and lies where they cross.",
+        row(
+            titled(
+                "C and its checksums", cells(["......g", "......g", "......g", "......g", "ggggggg"], size=26)
+            ),
+            titled(
+                "one wrong element", cells(["......g", "......g", "...x..w", "......g", "gggwggg"], size=26)
+            ),
             gap=40,
         ),
     ),

@@ -132,7 +132,9 @@ def overlap(answer: Any, layers: int, times: Mapping[str, int]) -> dict[str, flo
         wanted = {f"{kind}{layer}.{batch}" for kind in kinds for layer in range(layers) for batch in (0, 1)}
         odd = next((word for word in order if word not in wanted), None)
         if odd is not None:
-            raise WrongAnswer(f"the list of {name} has {odd!r}, which is none of its words, such as {kinds[0]}0.1.")
+            raise WrongAnswer(
+                f"the list of {name} has {odd!r}, which is none of its words, such as {kinds[0]}0.1."
+            )
         if missing := sorted(wanted - set(order)):
             raise WrongAnswer(f"the list of {name} lacks {missing[0]}.")
         if len(order) > len(wanted):
