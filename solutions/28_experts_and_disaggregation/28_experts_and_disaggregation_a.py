@@ -13,14 +13,14 @@
 # %% [markdown]
 # # 28A · Experts and symmetric memory
 #
-# **Three hours.** You have done lab 15 (collectives) and lab 17 (experts, one for each token). You need no GPU: ranks
-# are processes of your machine, and the network between them counts every byte.
+# **Three hours.** You have done lab 15 (collectives) and lab 17 (experts, one for each token). You need no
+# GPU: ranks are processes of your machine, and the network between them counts every byte.
 #
-# A large mixture of experts has several hundred experts, and each token goes to eight of them. The experts do not
-# fit on one node, so tokens travel, and the network between nodes is several times slower than the one inside. A
-# layer that sends every copy of every token can spend most of its time waiting for that network. This part is
-# about what large systems do: send less, spread the load, compute while others send, and write directly into each
-# other's memory.
+# A large mixture of experts has several hundred experts, and each token goes to eight of them. The experts do
+# not fit on one node, so tokens travel, and the network between nodes is several times slower than the one
+# inside. A layer that sends every copy of every token can spend most of its time waiting for that network.
+# This part is about what large systems do: send less, spread the load, compute while others send, and write
+# directly into each other's memory.
 #
 # By the end you can
 #
@@ -45,25 +45,25 @@ torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 · Rows that cross
 #
-# In lab 17 each rank had one expert, and a token chose one. Now a rank has several experts, a token chooses k of
-# them, and ranks live on **nodes**. Inside a node GPUs are joined by NVLink, and each GPU has a network card to the
-# outside. DeepEP, a library for this exchange, states about 160 GB/s of NVLink and 50 GB/s of InfiniBand for a GPU of an H800 node.
-# So the rows that cross between nodes decide.
+# In lab 17 each rank had one expert, and a token chose one. Now a rank has several experts, a token chooses k
+# of them, and ranks live on **nodes**. Inside a node GPUs are joined by NVLink, and each GPU has a network
+# card to the outside. DeepEP, a library for this exchange, states about 160 GB/s of NVLink and 50 GB/s of
+# InfiniBand for a GPU of an H800 node. So the rows that cross between nodes decide.
 #
-# **Dispatch** takes tokens to experts. **Combine** brings results back and adds them up, weighted. A plain exchange
-# sends a row for each chosen expert, even where several of them live on the same node.
+# **Dispatch** takes tokens to experts. **Combine** brings results back and adds them up, weighted. A plain
+# exchange sends a row for each chosen expert, even where several of them live on the same node.
 #
 # ![A token of node 0 has four experts on node 1. The plain exchange sends four rows over the network. The other sends one row to the rank of the same place, which passes it on inside the node.](drawings/once_to_a_node.svg)
 #
-# **Predict.** A token has 8 experts: two on each of 4 nodes, one of which is its own. How many rows cross between
-# nodes for this token if each expert gets its own copy?
+# **Predict.** A token has 8 experts: two on each of 4 nodes, one of which is its own. How many rows cross
+# between nodes for this token if each expert gets its own copy?
 
 # %%
 gpulab.predict("experts.rows", ...)
 
 # %% [markdown]
-# The next cell draws random experts for many tokens and counts the rows that cross, for 8 of 256 experts and different
-# numbers of nodes.
+# The next cell draws random experts for many tokens and counts the rows that cross, for 8 of 256 experts and
+# different numbers of nodes.
 
 
 # %%
@@ -96,17 +96,17 @@ plot.lines(
 # %% [markdown]
 # ## 2 · At most so many nodes
 #
-# With many nodes, eight random experts lie on almost eight different nodes, and sending once to each saves little.
-# **Node-limited routing** (DeepSeek-V3, section 2.1.2) therefore changes the choice itself: a token may use the
-# experts of at most M nodes.
+# With many nodes, eight random experts lie on almost eight different nodes, and sending once to each saves
+# little. **Node-limited routing** (DeepSeek-V3, section 2.1.2) therefore changes the choice itself: a token
+# may use the experts of at most M nodes.
 #
 # Which nodes? The token will take about k / M experts from each. So a node is worth the sum of its k / M best
 # scores. The M nodes with the largest sums are chosen, and then the k best experts on them.
 #
 # **Do.** Write `limited(scores, nodes, most, k)`.
 #
-# - Input: `scores` has one number for each expert. Experts are numbered node by node, equally many on each of `nodes`
-#   nodes. `most` is M; it divides `k`. All scores are different.
+# - Input: `scores` has one number for each expert. Experts are numbered node by node, equally many on each of
+#   `nodes` nodes. `most` is M; it divides `k`. All scores are different.
 # - Output: the numbers of the `k` chosen experts, sorted.
 # - Length: about 8 lines.
 
@@ -148,15 +148,16 @@ plot.bars(
 # %% [markdown]
 # ## 3 · Once to each node
 #
-# Now the exchange itself. A token's row goes once to each node that it needs, to the rank with the **same place**
-# in that node. This rank passes it on inside the node, to each rank that has one of the chosen experts. On the way
-# back it adds up the weighted results of its node, so that one row of sums returns.
+# Now the exchange itself. A token's row goes once to each node that it needs, to the rank with the **same
+# place** in that node. This rank passes it on inside the node, to each rank that has one of the chosen
+# experts. On the way back it adds up the weighted results of its node, so that one row of sums returns.
 #
 # Why the same place? If all rows of a node went through one rank, its network card would carry the load of
 # all, while the others idle.
 #
-# The next cell has the part that you wrote in lab 17: `exchange(parts)` sends `parts[r]` to rank r and returns the list
-# of what came, by rank. Parts are float32 tensors (rows × columns), equally wide on all ranks; a part may have 0 rows.
+# The next cell has the part that you wrote in lab 17: `exchange(parts)` sends `parts[r]` to rank r and
+# returns the list of what came, by rank. Parts are float32 tensors (rows × columns), equally wide on all
+# ranks; a part may have 0 rows.
 
 
 # %%
@@ -172,15 +173,16 @@ def exchange(parts):
 # %% [markdown]
 # **Do.** Write `dispatch(x, choice, weight, expert, per_node)`, which runs on every rank.
 #
-# - Input: `x` (tokens × width) are this rank's tokens, `choice` (tokens × k, int64) their experts, all different, and
-#   `weight` (tokens × k) the weights. `expert` (4 × width × width) are this rank's experts: rank r has experts 4 r
-#   to 4 r + 3. Ranks are numbered node by node, `per_node` in each.
+# - Input: `x` (tokens × width) are this rank's tokens, `choice` (tokens × k, int64) their experts, all
+#   different, and `weight` (tokens × k) the weights. `expert` (4 × width × width) are this rank's experts:
+#   rank r has experts 4 r to 4 r + 3. Ranks are numbered node by node, `per_node` in each.
 # - Output (tokens × width): for each token the sum over its experts of weight · relu(x · expert).
 # - You may call `exchange`, which is defined above.
-# - Counted: the bytes between nodes, a row there and a row of sums back for each token and node; and the busiest network
-#   card. Up to 64 bytes more for each token are allowed, which is room for its weights. Bytes inside a node are free.
-# - Hint for the weights: a dense table of tokens × all experts, zero where an expert is not chosen, can travel
-#   behind the rows: `torch.cat([rows, columns], 1)`.
+# - Counted: the bytes between nodes, a row there and a row of sums back for each token and node; and the
+#   busiest network card. Up to 64 bytes more for each token are allowed, which is room for its weights. Bytes
+#   inside a node are free.
+# - Hint for the weights: a dense table of tokens × all experts, zero where an expert is not chosen, can
+#   travel behind the rows: `torch.cat([rows, columns], 1)`.
 # - Length: about 30 lines.
 
 
@@ -225,8 +227,8 @@ gpulab.check("experts.dispatch", dispatch)
 
 # %% [markdown]
 # **See.** The next cell models the time of both networks for 4,096 tokens of 7,168 numbers on each GPU, eight
-# experts, four nodes of eight GPUs. It sends one byte for a number on the way there and two on the way back, which is
-# DeepEP's setting. The rows are those of section 1.
+# experts, four nodes of eight GPUs. It sends one byte for a number on the way there and two on the way back,
+# which is DeepEP's setting. The rows are those of section 1.
 
 # %%
 tokens, width, nodes = 4096, 7168, 4
@@ -246,18 +248,19 @@ plot.panels(
 )
 
 # %% [markdown]
-# **Why.** Both networks work at the same time, so the longer of the two decides. NVLink is 160 / 50 = 3.2 times as fast
-# here. So inside a node a row can go to three ranks in the time that it takes to cross once. On a rack where 72 GPUs
-# share one NVLink domain, a "node" is the whole rack, and the network card is needed far less.
+# **Why.** Both networks work at the same time, so the longer of the two decides. NVLink is 160 / 50 = 3.2
+# times as fast here. So inside a node a row can go to three ranks in the time that it takes to cross once. On
+# a rack where 72 GPUs share one NVLink domain, a "node" is the whole rack, and the network card is needed far
+# less.
 #
 # ## 4 · Wide expert parallelism
 #
-# In serving, a decode step is short of tokens, not of bandwidth between nodes. An expert's weights must be read from DRAM
-# in each step, whether it serves one token or a hundred. With more GPUs in the group, each holds fewer experts
-# and each expert collects tokens from more GPUs. This is **wide expert parallelism**.
+# In serving, a decode step is short of tokens, not of bandwidth between nodes. An expert's weights must be
+# read from DRAM in each step, whether it serves one token or a hundred. With more GPUs in the group, each
+# holds fewer experts and each expert collects tokens from more GPUs. This is **wide expert parallelism**.
 #
-# **Predict.** A layer has 256 experts and a token chooses 8. On each of 64 GPUs 32 requests decode, one token each.
-# How many tokens does an expert get on average?
+# **Predict.** A layer has 256 experts and a token chooses 8. On each of 64 GPUs 32 requests decode, one token
+# each. How many tokens does an expert get on average?
 
 # %%
 gpulab.predict("experts.tokens", ...)
@@ -282,21 +285,24 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** Eight GPUs read 32 experts each for eight tokens an expert. With 64 GPUs it is 4 experts for 64 tokens each: an eighth of
-# the bytes for the same result, and room for more requests. The price is an exchange among 64 GPUs in each layer, whose *latency* counts now.
-# DeepEP has separate kernels for it, which skip the step inside the node.
+# **Why.** Eight GPUs read 32 experts each for eight tokens an expert. With 64 GPUs it is 4 experts for 64
+# tokens each: an eighth of the bytes for the same result, and room for more requests. The price is an
+# exchange among 64 GPUs in each layer, whose *latency* counts now. DeepEP has separate kernels for it, which
+# skip the step inside the node.
 #
 # ## 5 · Copies of the popular
 #
-# All GPUs of a layer wait for the busiest. Experts are not equally popular, and training for balance (lab 17) does
-# not make them so for the text of tomorrow. But a popular expert can exist more than once: its tokens are then divided
-# evenly among its copies. DeepSeek calls these **redundant experts**; their places are worked out from recent counts.
+# All GPUs of a layer wait for the busiest. Experts are not equally popular, and training for balance (lab 17)
+# does not make them so for the text of tomorrow. But a popular expert can exist more than once: its tokens
+# are then divided evenly among its copies. DeepSeek calls these **redundant experts**; their places are
+# worked out from recent counts.
 #
 # **Do.** Write `place(load, gpus, slots)`.
 #
-# - Input: `load` has the number of tokens of each expert. Each of `gpus` GPUs has `slots` slots for one expert each.
-#   There are at least as many slots as experts.
-# - Output: a list with one list of experts for each GPU. Each expert is at least on one GPU, and on no GPU twice.
+# - Input: `load` has the number of tokens of each expert. Each of `gpus` GPUs has `slots` slots for one
+#   expert each. There are at least as many slots as experts.
+# - Output: a list with one list of experts for each GPU. Each expert is at least on one GPU, and on no GPU
+#   twice.
 # - Counted: the load of the busiest GPU, at most 1.1 times the mean.
 # - Length: about 14 lines.
 
@@ -346,16 +352,17 @@ plot.bars(
 # %% [markdown]
 # ## 6 · Two micro-batches
 #
-# Even a good exchange takes time, and during it a GPU's tensor cores idle. The remedy is a second micro-batch: while
-# one is on the network, the other computes. DeepSeek-V3 serves and trains this way.
+# Even a good exchange takes time, and during it a GPU's tensor cores idle. The remedy is a second
+# micro-batch: while one is on the network, the other computes. DeepSeek-V3 serves and trains this way.
 #
-# A layer has four parts: **A**ttention and **E**xperts compute; **D**ispatch and **C**ombine send. In each micro-batch
-# the order is A, D, E, C, then A of the next layer. Only one part computes at a time, and only one sends.
+# A layer has four parts: **A**ttention and **E**xperts compute; **D**ispatch and **C**ombine send. In each
+# micro-batch the order is A, D, E, C, then A of the next layer. Only one part computes at a time, and only
+# one sends.
 #
 # ![Two rows, computing and sending. One micro-batch alone leaves a gap in one row whenever the other works; with two micro-batches both rows are full.](drawings/two_batches.svg)
 #
-# **Predict.** All four parts take equally long, and there are many layers. How long do two alternating micro-batches
-# take, in percent of the time of both one after the other?
+# **Predict.** All four parts take equally long, and there are many layers. How long do two alternating
+# micro-batches take, in percent of the time of both one after the other?
 
 # %%
 gpulab.predict("experts.hidden", ...)
@@ -363,11 +370,12 @@ gpulab.predict("experts.hidden", ...)
 # %% [markdown]
 # **Do.** Write `overlap(layers, times)`.
 #
-# - Input: `times` has the times of `"attention"`, `"dispatch"`, `"experts"` and `"combine"` of one micro-batch in one layer, as
-#   whole numbers. You may not need them.
-# - Output: two lists of words, what computes and what sends, each in order. `"A0.1"` is the attention of layer 0 for
-#   micro-batch 1, `"D0.1"` its dispatch, `"E0.1"` its experts, `"C0.1"` its combine.
-# - A part starts when its resource is free, when its place in the list has come, and when the part before it is done.
+# - Input: `times` has the times of `"attention"`, `"dispatch"`, `"experts"` and `"combine"` of one
+#   micro-batch in one layer, as whole numbers. You may not need them.
+# - Output: two lists of words, what computes and what sends, each in order. `"A0.1"` is the attention of
+#   layer 0 for micro-batch 1, `"D0.1"` its dispatch, `"E0.1"` its experts, `"C0.1"` its combine.
+# - A part starts when its resource is free, when its place in the list has come, and when the part before it
+#   is done.
 # - Counted: the time until all is done, at most 2 % above the least of all orders.
 # - Length: about 5 lines.
 
@@ -402,16 +410,19 @@ while any(queues):
             spans.append(plot.Span(name, start, done[word], kind, f"micro-batch {batch}"))
             queue.pop(0)
 plot.timeline(
-    spans, "units", caption="Your orders for three layers: when the two micro-batches (in two colours) compute and send."
+    spans,
+    "units",
+    caption="Your orders for three layers: when the two micro-batches (in two colours) compute and send.",
 )
 
 # %% [markdown]
 # ## 7 · Puts and flags
 #
-# So far a message needed two: one rank sends, the other receives. With **symmetric memory** each rank allocates the
-# same buffer and knows the address of everybody else's. Inside a node, a kernel can then store into another GPU's
-# memory directly. This is a one-sided **put**. The receiver only looks at a **flag** that the sender raises behind its
-# data. PyTorch has this as `torch.distributed._symmetric_memory`; NVSHMEM offers it across nodes.
+# So far a message needed two: one rank sends, the other receives. With **symmetric memory** each rank
+# allocates the same buffer and knows the address of everybody else's. Inside a node, a kernel can then store
+# into another GPU's memory directly. This is a one-sided **put**. The receiver only looks at a **flag** that
+# the sender raises behind its data. PyTorch has this as `torch.distributed._symmetric_memory`; NVSHMEM offers
+# it across nodes.
 #
 # `symmetric.Memory` has it on our counted network:
 #
@@ -422,18 +433,20 @@ plot.timeline(
 # | `memory.wait((peer, slot), …)` | waits until each `peer` has put into its `slot` here |
 # | `memory.quiet()` | waits until all puts of this rank have arrived |
 #
-# Before a flag was waited for, nothing of its put is visible. That is the worst that real hardware may do, and so
-# a program that reads too early fails here every time.
+# Before a flag was waited for, nothing of its put is visible. That is the worst that real hardware may do,
+# and so a program that reads too early fails here every time.
 
 # %% [markdown]
-# The simplest all-reduce with it is the **one-shot** all-reduce: each rank puts its whole array into every other
-# rank's memory, and then each adds everything up itself.
+# The simplest all-reduce with it is the **one-shot** all-reduce: each rank puts its whole array into every
+# other rank's memory, and then each adds everything up itself.
 #
 # **Do.** Write `one_shot(x)`.
 #
 # - Input: `x`, int32, of the same length on all ranks.
-# - Output: the sum over all ranks, int32. (`sum` of an int32 tensor is int64, unless you say `dtype=x.dtype`.)
-# - Counted: steps, the longest chain of messages that waited for one another: 1. Wait for all flags in *one* call.
+# - Output: the sum over all ranks, int32. (`sum` of an int32 tensor is int64, unless you say
+#   `dtype=x.dtype`.)
+# - Counted: steps, the longest chain of messages that waited for one another: 1. Wait for all flags in *one*
+#   call.
 # - End with `memory.quiet()`.
 # - Length: about 9 lines.
 
@@ -457,14 +470,15 @@ def one_shot(x):
 gpulab.check("experts.one_shot", one_shot)
 
 # %% [markdown]
-# All ranks add in the same order, slot by slot. So all get the same bits, even with floating-point numbers, which a
-# ring does not promise to every pair of arrays.
+# All ranks add in the same order, slot by slot. So all get the same bits, even with floating-point numbers,
+# which a ring does not promise to every pair of arrays.
 #
 # ## 8 · Two shots
 #
-# One shot sends (p − 1) · S bytes from each rank. The **two-shot** all-reduce sends less: in the first step each rank
-# collects one share of all arrays and adds it up, and in the second it puts the sum into everybody's memory. That is
-# a reduce-scatter and an all-gather, as in a ring, but every message goes straight to its goal.
+# One shot sends (p − 1) · S bytes from each rank. The **two-shot** all-reduce sends less: in the first step
+# each rank collects one share of all arrays and adds it up, and in the second it puts the sum into
+# everybody's memory. That is a reduce-scatter and an all-gather, as in a ring, but every message goes
+# straight to its goal.
 #
 # ![One shot: four ranks each send their whole array to the three others, one step. Two shots: each sends a quarter to each other, adds, and sends its quarter of the sum: two steps and half of the bytes.](drawings/shots.svg)
 #
@@ -516,26 +530,28 @@ plot.bars(
 # %% [markdown]
 # ## 9 · A switch that adds
 #
-# Since the H100, the NVLink switch can do arithmetic. `multimem.ld_reduce` loads one address from *all* GPUs, and the
-# switch returns their sum. `multimem.st` stores once, and the switch copies it to all GPUs. With both, an
-# all-reduce of S bytes on p GPUs needs no slots: each GPU loads the reduced share of S / p bytes, and stores it back to all.
+# Since the H100, the NVLink switch can do arithmetic. `multimem.ld_reduce` loads one address from *all* GPUs,
+# and the switch returns their sum. `multimem.st` stores once, and the switch copies it to all GPUs. With
+# both, an all-reduce of S bytes on p GPUs needs no slots: each GPU loads the reduced share of S / p bytes,
+# and stores it back to all.
 #
-# How many bytes does a GPU send? Each of the p GPUs loads its share, and each load makes every GPU send S / p bytes
-# to the switch. These are p · S / p = S bytes in all. Storing its own sum is another S / p.
+# How many bytes does a GPU send? Each of the p GPUs loads its share, and each load makes every GPU send S / p
+# bytes to the switch. These are p · S / p = S bytes in all. Storing its own sum is another S / p.
 #
-# **Predict.** On 8 GPUs, how many times as many bytes does a GPU send in a two-shot all-reduce without the switch?
+# **Predict.** On 8 GPUs, how many times as many bytes does a GPU send in a two-shot all-reduce without the
+# switch?
 
 # %%
 gpulab.predict("experts.multimem", ...)
 
 # %% [markdown]
-# **Do.** Write `fastest(ranks, size, latency, rate, switch)`, which chooses the fastest way. No network is needed: it
-# is arithmetic.
+# **Do.** Write `fastest(ranks, size, latency, rate, switch)`, which chooses the fastest way. No network is
+# needed: it is arithmetic.
 #
-# - Input: `size` bytes on `ranks` ranks, `latency` seconds for a step, `rate` bytes/s that a rank can send, and whether
-#   the `switch` adds.
-# - A way takes steps · latency + bytes that a rank sends / rate. One shot has 1 step; two shots have 2; with the switch
-#   (only if `switch` is true) it is also 2.
+# - Input: `size` bytes on `ranks` ranks, `latency` seconds for a step, `rate` bytes/s that a rank can send,
+#   and whether the `switch` adds.
+# - A way takes steps · latency + bytes that a rank sends / rate. One shot has 1 step; two shots have 2; with
+#   the switch (only if `switch` is true) it is also 2.
 # - Output: `[name, seconds]`, where the name is `"one-shot"`, `"two-shot"` or `"multimem"`.
 # - Length: about 5 lines.
 
@@ -573,10 +589,11 @@ plot.lines(
 # %% [markdown]
 # ## Beyond · Dispatch without waiting for counts
 #
-# This task is open-ended and ungraded. `exchange` sends counts before it sends rows, so each row waits for a message.
-# In decoding that doubles the latency. DeepEP's low-latency kernels give each pair of ranks a buffer with room for the most
-# rows that can come, and put the count into the flag. The **figure of merit** is `steps` of your dispatch for the last case. Yours
-# above: the cell below. Bound: 4, because a row takes two hops there and two back.
+# This task is open-ended and ungraded. `exchange` sends counts before it sends rows, so each row waits for a
+# message. In decoding that doubles the latency. DeepEP's low-latency kernels give each pair of ranks a buffer
+# with room for the most rows that can come, and put the count into the flag. The **figure of merit** is
+# `steps` of your dispatch for the last case. Yours above: the cell below. Bound: 4, because a row takes two
+# hops there and two back.
 
 # %%
 gpulab.need(dispatch)
@@ -632,16 +649,19 @@ gpulab.recap("28")
 #
 # ### Claims you will meet, and what is right
 #
-# - *Top-8 routing sends eight rows for each token.* One for each node is enough, and the sums come back as one.
-# - *More GPUs make a layer's exchange slower, so expert groups should be small.* In decoding, reading weights costs
-#   more than the exchange until the group is large.
+# - *Top-8 routing sends eight rows for each token.* One for each node is enough, and the sums come back as
+#   one.
+# - *More GPUs make a layer's exchange slower, so expert groups should be small.* In decoding, reading weights
+#   costs more than the exchange until the group is large.
 # - *The ring is optimal.* It is in bytes. For small arrays one step counts, not 2 (p − 1).
 #
 # ### References
 #
-# 1. DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, sections 2.1.2 and 3.2. https://arxiv.org/abs/2412.19437
+# 1. DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, sections 2.1.2 and 3.2.
+#    https://arxiv.org/abs/2412.19437
 # 2. C. Zhao et al., "Insights into DeepSeek-V3: Scaling Challenges and Reflections on Hardware for AI
 #    Architectures", 2025. https://arxiv.org/abs/2505.09343
 # 3. DeepEP, documentation. https://github.com/deepseek-ai/DeepEP
 # 4. PyTorch, "PyTorch Symmetric Memory". https://docs.pytorch.org/docs/stable/symmetric_memory.html
-# 5. NVIDIA, "Parallel Thread Execution ISA", multimem instructions. https://docs.nvidia.com/cuda/parallel-thread-execution/
+# 5. NVIDIA, "Parallel Thread Execution ISA", multimem instructions.
+#    https://docs.nvidia.com/cuda/parallel-thread-execution/

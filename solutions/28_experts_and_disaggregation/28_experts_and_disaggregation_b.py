@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 28B · Fleets: pools, routers, rollouts, and what goes wrong
 #
-# **Three hours.** You have done labs 19 (caches, speculative decoding) and 20 (engines, queues). You need no GPU: times
-# are modelled or on a virtual clock.
+# **Three hours.** You have done labs 19 (caches, speculative decoding) and 20 (engines, queues). You need no
+# GPU: times are modelled or on a virtual clock.
 #
 # One engine on one node is the subject of lab 20. A service that millions use is a fleet: some GPUs compute
 # prompts and others decode, a router decides which replica sees which request, and beside them a training run
@@ -47,11 +47,11 @@ torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 · Two kinds of work
 #
-# Prefill computes a whole prompt at once and is limited by arithmetic. Decode makes a token for each request and is
-# limited by reading weights. On one GPU they disturb each other: while a prompt is computed, nobody gets a token.
-# Lab 20 cut prompts into pieces so that the pause becomes short. **Disaggregation** separates them: one pool of GPUs
-# only prefills, another only decodes, and keys and values travel from one to the other (Y. Zhong et al., "DistServe",
-# 2024; R. Qin et al., "Mooncake", 2024).
+# Prefill computes a whole prompt at once and is limited by arithmetic. Decode makes a token for each request
+# and is limited by reading weights. On one GPU they disturb each other: while a prompt is computed, nobody
+# gets a token. Lab 20 cut prompts into pieces so that the pause becomes short. **Disaggregation** separates
+# them: one pool of GPUs only prefills, another only decodes, and keys and values travel from one to the other
+# (Y. Zhong et al., "DistServe", 2024; R. Qin et al., "Mooncake", 2024).
 #
 # ![Together, a long prompt stands between two tokens of everybody else. Apart, one GPU computes prompts and sends keys and values; the other decodes without a pause.](drawings/apart.svg)
 #
@@ -82,11 +82,12 @@ plot.lines(
 # %% [markdown]
 # **Do.** Write `pools(load, times, limits)`, the policy that divides GPUs.
 #
-# - Input: `load` has `rate` (requests per second), `prompt` and `output` (tokens of each). `times` has seconds: `prefill`
-#   for a prompt token, `step` for a decode step without requests, `request` more for each request in the step,
-#   `transfer` for a prompt token's keys and values. `limits` has seconds: `first` for the first token on average, `between` for the
-#   longest gap between two tokens.
-# - Output: `["together", N]` or `["apart", P, D]`, whichever holds both limits with fewer GPUs. (One of both exists.)
+# - Input: `load` has `rate` (requests per second), `prompt` and `output` (tokens of each). `times` has
+#   seconds: `prefill` for a prompt token, `step` for a decode step without requests, `request` more for each
+#   request in the step, `transfer` for a prompt token's keys and values. `limits` has seconds: `first` for
+#   the first token on average, `between` for the longest gap between two tokens.
+# - Output: `["together", N]` or `["apart", P, D]`, whichever holds both limits with fewer GPUs. (One of both
+#   exists.)
 # - Counted: GPUs beyond the least. Length: about 20 lines.
 #
 # The rules, with T = prompt · prefill:
@@ -99,8 +100,9 @@ plot.lines(
 # | a decode step | step / (1 − rate · output · request / D) | the same with N · (1 − u) for D |
 # | longest gap | a decode step | a decode step + T |
 #
-# A share (u, or the fraction after "1 −" in a step) that is 1 or more means that the GPUs are too few. The rule for
-# the step follows from Little's law: a GPU has rate / D · output · (time of a step) requests at a time.
+# A share (u, or the fraction after "1 −" in a step) that is 1 or more means that the GPUs are too few. The
+# rule for the step follows from Little's law: a GPU has rate / D · output · (time of a step) requests at a
+# time.
 
 
 # %% nbgrader={"grade": false, "grade_id": "pools", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -148,20 +150,20 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** Neither way is always better. Together, every GPU's spare time is useful to both kinds of work, and nothing
-# travels. Apart, each limit is held by GPUs of its own, which may even be of another type. The transfer counts
-# against the first token, so a slow network needs more prefill GPUs, or makes it impossible.
+# **Why.** Neither way is always better. Together, every GPU's spare time is useful to both kinds of work, and
+# nothing travels. Apart, each limit is held by GPUs of its own, which may even be of another type. The
+# transfer counts against the first token, so a slow network needs more prefill GPUs, or makes it impossible.
 #
 # ## Detective · The router with the best hits
 #
-# Several replicas serve the same model, and each has its own cache of prompts (lab 20). A request whose beginning
-# is cached somewhere should go there. A colleague writes a router that does it, and reports: "My router sends each request to
-# the replica with the longest cached beginning. Nobody has a better hit rate. Yet users wait for
-# seconds, although the four replicas together are not even half busy."
+# Several replicas serve the same model, and each has its own cache of prompts (lab 20). A request whose
+# beginning is cached somewhere should go there. A colleague writes a router that does it, and reports: "My
+# router sends each request to the replica with the longest cached beginning. Nobody has a better hit rate.
+# Yet users wait for seconds, although the four replicas together are not even half busy."
 #
-# `replicas.run` has four replicas, which compute 100 blocks of prompts a second each. The router gets the blocks of the prompt and, for each
-# replica, the numbers of its cached blocks and how many blocks are still `queued` there. A block's number stands for its
-# tokens *and all before them*.
+# `replicas.run` has four replicas, which compute 100 blocks of prompts a second each. The router gets the
+# blocks of the prompt and, for each replica, the numbers of its cached blocks and how many blocks are still
+# `queued` there. A block's number stands for its tokens *and all before them*.
 
 
 # %%
@@ -190,9 +192,10 @@ for name, router in (("theirs", theirs), ("in turn", in_turn())):
     print(f"{name:10}{100 * ran.hits:6.1f} %{ran.mean:18.2f} s{max(ran.first):8.2f} s")
 
 # %% [markdown]
-# The hit rates are almost equal, and the router that pays no attention to the cache is far faster. Find out why. `ran`
-# has for each request `ran.replica`, `ran.first` (seconds), `ran.found` (cached blocks) and `ran.blocks`. Then do the
-# same with `"conversations"` in place of `"a popular start"`, where each request repeats what was said before.
+# The hit rates are almost equal, and the router that pays no attention to the cache is far faster. Find out
+# why. `ran` has for each request `ran.replica`, `ran.first` (seconds), `ran.found` (cached blocks) and
+# `ran.blocks`. Then do the same with `"conversations"` in place of `"a popular start"`, where each request
+# repeats what was said before.
 
 # %%
 # Your experiments:
@@ -202,8 +205,8 @@ for name, router in (("theirs", theirs), ("in turn", in_turn())):
 #
 # - Input: as above; `replicas` is a list of `{"cached": [...], "queued": number of blocks}`.
 # - Output: the number of a replica.
-# - Counted: the mean time to the first token, at most 1.1 times that of the best router we know, on four kinds of
-#   traffic. Length: about 6 lines.
+# - Counted: the mean time to the first token, at most 1.1 times that of the best router we know, on four
+#   kinds of traffic. Length: about 6 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "route", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -236,19 +239,21 @@ plot.panels(
 # %% [markdown]
 # ### Your answer
 #
-# Answer in three to five sentences. Why do users wait with the colleague's router, although the replicas together are
-# have time left, and why does its hit rate not show it? Why is sending requests in turn no remedy? Cite, from your own experiments, how
-# many requests the busiest replica got and the hit rates of both routers for conversations. A person reads your answer and gives 1
-# point for the cause and 1 point for the numbers.
+# Answer in three to five sentences. Why do users wait with the colleague's router, although the replicas
+# together are have time left, and why does its hit rate not show it? Why is sending requests in turn no
+# remedy? Cite, from your own experiments, how many requests the busiest replica got and the hit rates of both
+# routers for conversations. A person reads your answer and gives 1 point for the cause and 1 point for the
+# numbers.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "route-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The popular start is cached first on one replica, so the longest match sends every request with
-# it there: 184 of 240 requests go to one of four replicas, whose queue grows without end while others idle. The hit rate
-# counts cached blocks and not waiting: 80.5 %, against 79.2 % in turn. But in turn, conversations lose their caches: 27 % hits
-# instead of 75 %, which is more work than four replicas can do. What must be small is the queue plus what is not
-# cached.
+# **2 points:** The popular start is cached first on one replica, so the longest match sends every request
+# with it there: 184 of 240 requests go to one of four replicas, whose queue grows without end while others
+# idle. The hit rate counts cached blocks and not waiting: 80.5 %, against 79.2 % in turn. But in turn,
+# conversations lose their caches: 27 % hits instead of 75 %, which is more work than four replicas can do.
+# What must be small is the queue plus what is not cached.
 #
-# **1 point** (cause without numbers): One replica gets almost all requests, because only it has the popular start.
+# **1 point** (cause without numbers): One replica gets almost all requests, because only it has the popular
+# start.
 #
 # **0 points:** The cache is too small. Or: the hit rate is wrong.
 
@@ -256,18 +261,20 @@ plot.panels(
 # ## 2 · A tree of guesses
 #
 # Lab 19 verified one chain of guesses. The first wrong guess ends the round and all after it are wasted. A
-# **tree** has several guesses for the same place, the **siblings**, and one pass of the target scores all of them: each node sees
-# only its ancestors, by a mask. EAGLE-3 drafts such trees with a small head on the target's hidden states; the
-# multi-token-prediction (MTP) modules of DeepSeek-V3 draft a chain.
+# **tree** has several guesses for the same place, the **siblings**, and one pass of the target scores all of
+# them: each node sees only its ancestors, by a mask. EAGLE-3 drafts such trees with a small head on the
+# target's hidden states; the multi-token-prediction (MTP) modules of DeepSeek-V3 draft a chain.
 #
 # ![A tree with two guesses behind the text, and one guess behind each. The first sibling is judged against p; if it is not kept, the second is judged against what is left of p.](drawings/tree.svg)
 #
-# How should siblings be judged? The first one as in lab 19: keep token t with probability min(1, p(t) / q(t)). If it is not kept, what
-# is left to be given is max(0, p − q), normalised. Call this the new p, and judge the second sibling against it in the same way. This
-# is multi-step speculative sampling (X. Miao et al., "SpecInfer", 2023). It keeps the target's distribution for the same reason as a single guess does.
+# How should siblings be judged? The first one as in lab 19: keep token t with probability min(1, p(t) /
+# q(t)). If it is not kept, what is left to be given is max(0, p − q), normalised. Call this the new p, and
+# judge the second sibling against it in the same way. This is multi-step speculative sampling (X. Miao et
+# al., "SpecInfer", 2023). It keeps the target's distribution for the same reason as a single guess does.
 #
-# **Predict.** p = (0.5, 0.3, 0.2) and q = (0.2, 0.3, 0.5). Two siblings are drawn independently from q. In what percentage
-# of rounds is one of them kept? (One guess is kept in 70 %. If the first is not kept, what is left of p is (1, 0, 0).)
+# **Predict.** p = (0.5, 0.3, 0.2) and q = (0.2, 0.3, 0.5). Two siblings are drawn independently from q. In
+# what percentage of rounds is one of them kept? (One guess is kept in 70 %. If the first is not kept, what is
+# left of p is (1, 0, 0).)
 
 # %%
 gpulab.predict("fleet.kept", ...)
@@ -275,12 +282,13 @@ gpulab.predict("fleet.kept", ...)
 # %% [markdown]
 # **Do.** Write `verify(tree, q, p, choose)`.
 #
-# - Input: `tree` is a list of nodes `[parent, token]`; a parent comes before its children, and −1 is the text itself.
-#   Row `p[0]` has the target's probabilities behind the text, `p[i + 1]` those behind node i; `q` likewise the draft's. The
-#   children of a place were drawn independently from its row of q, in the order of the tree; two may have the same token.
+# - Input: `tree` is a list of nodes `[parent, token]`; a parent comes before its children, and −1 is the text
+#   itself. Row `p[0]` has the target's probabilities behind the text, `p[i + 1]` those behind node i; `q`
+#   likewise the draft's. The children of a place were drawn independently from its row of q, in the order of
+#   the tree; two may have the same token.
 # - `choose(probabilities)` draws an index, as in lab 19. It is your only source of chance.
-# - Output: the tokens of this round: the kept ones, and one more, drawn from what is left of p at the place where no
-#   child was kept (or from p itself, where there is none).
+# - Output: the tokens of this round: the kept ones, and one more, drawn from what is left of p at the place
+#   where no child was kept (or from p itself, where there is none).
 # - Counted: the distribution must be exactly the target's, and the tokens a round as many as the rule brings.
 # - Length: about 15 lines.
 
@@ -339,26 +347,29 @@ plot.lines(
 #
 # ## 3 · Learning from its own answers
 #
-# In reinforcement learning with language models the training data are the model's own answers, the **rollouts**. A batch
-# is generated by a serving engine, **rewards** score it, the trainer makes a step, and the new weights go back to the engine: a
-# **sync**. Generation is decoding, so it often takes most of the time. For a model of 10¹² parameters on thousands of GPUs, a sync of about
-# 20 s is reported (Mooncake's documentation, 2025).
+# In reinforcement learning with language models the training data are the model's own answers, the
+# **rollouts**. A batch is generated by a serving engine, **rewards** score it, the trainer makes a step, and
+# the new weights go back to the engine: a **sync**. Generation is decoding, so it often takes most of the
+# time. For a model of 10¹² parameters on thousands of GPUs, a sync of about 20 s is reported (Mooncake's
+# documentation, 2025).
 #
-# In turn, one side always idles. If the engine generates batch k + 1 while batch k is trained, both work, but the
-# rollouts come from weights that are a version older. This **staleness** makes them slightly wrong data, which the loss corrects
-# by a ratio of probabilities, and so one allows only a little.
+# In turn, one side always idles. If the engine generates batch k + 1 while batch k is trained, both work, but
+# the rollouts come from weights that are a version older. This **staleness** makes them slightly wrong data,
+# which the loss corrects by a ratio of probabilities, and so one allows only a little.
 #
 # ![In turn: generate, train and sync follow one another, and one of both rows is always idle. One behind: generation of the next batch and training overlap, and a sync stops both.](drawings/rollouts.svg)
 #
 # **Do.** Write `rollouts(batches, times, stale)`, which fills the schedule.
 #
 # - Input: `times` has whole seconds: `generate`, `reward`, `train` for a batch, and `sync`.
-# - Output: a list with the **version** of the weights that generates each batch. Version v exists when batches 0 to v − 1
-#   are trained. Batch k may have versions k − `stale` to k, and versions never fall.
-# - Rules: the engine generates batches in order. Before the first batch of a new version it syncs: this starts when the
-#   engine is free and the trainer has finished that version, and stops both for `sync` seconds. The trainer trains batches in order, each as soon as
-#   its rewards are there and the trainer is free; it does not train beyond version v before the sync of version v.
-# - Counted: the time until the last batch is trained, at most 2 % above the least. There are at most 7 batches.
+# - Output: a list with the **version** of the weights that generates each batch. Version v exists when
+#   batches 0 to v − 1 are trained. Batch k may have versions k − `stale` to k, and versions never fall.
+# - Rules: the engine generates batches in order. Before the first batch of a new version it syncs: this
+#   starts when the engine is free and the trainer has finished that version, and stops both for `sync`
+#   seconds. The trainer trains batches in order, each as soon as its rewards are there and the trainer is
+#   free; it does not train beyond version v before the sync of version v.
+# - Counted: the time until the last batch is trained, at most 2 % above the least. There are at most 7
+#   batches.
 # - Length: about 22 lines. Trying all lists is allowed.
 
 
@@ -432,18 +443,19 @@ plot.timeline(
 )
 
 # %% [markdown]
-# **Why.** Staleness buys two things: the sides no longer wait for each other, and a sync can serve several batches. Answers also
-# differ in length, and the longest of a batch keeps an engine waiting with nearly empty steps; systems therefore let an answer
-# continue across a sync, under two versions.
+# **Why.** Staleness buys two things: the sides no longer wait for each other, and a sync can serve several
+# batches. Answers also differ in length, and the longest of a batch keeps an engine waiting with nearly empty
+# steps; systems therefore let an answer continue across a sync, under two versions.
 #
 # ## 4 · A flipped bit
 #
-# Memory is protected by ECC; the arithmetic of a GPU is not, or hardly. A chip with a defect may return a wrong
-# product now and then, without any error. This is **silent data corruption**. H. Dixit et al. (2021) describe how a large fleet met it.
+# Memory is protected by ECC; the arithmetic of a GPU is not, or hardly. A chip with a defect may return a
+# wrong product now and then, without any error. This is **silent data corruption**. H. Dixit et al. (2021)
+# describe how a large fleet met it.
 #
-# A product can check itself. Append to A a row with the sums of its columns, and to B a column with the sums of its
-# rows. Then the product of both has the sums of C's columns in its last row, and the sums of its rows in its last
-# column. This is **algorithm-based fault tolerance** (ABFT; K.-H. Huang and J. Abraham, 1984).
+# A product can check itself. Append to A a row with the sums of its columns, and to B a column with the sums
+# of its rows. Then the product of both has the sums of C's columns in its last row, and the sums of its rows
+# in its last column. This is **algorithm-based fault tolerance** (ABFT; K.-H. Huang and J. Abraham, 1984).
 #
 # ![C with a row and a column of checksums. A wrong element makes exactly one row sum and one column sum wrong, and lies where they cross.](drawings/checksums.svg)
 #
@@ -455,10 +467,12 @@ gpulab.predict("fleet.checksums", ...)
 # %% [markdown]
 # **Do.** Write `mend(c, tolerance)`.
 #
-# - Input: `c`, a list of m + 1 rows of n + 1 numbers: a product with checksums, made in float32. At most one of
-#   its numbers had one bit flipped; this number may be a checksum, and it may have become as large as 10³⁸.
+# - Input: `c`, a list of m + 1 rows of n + 1 numbers: a product with checksums, made in float32. At most one
+#   of its numbers had one bit flipped; this number may be a checksum, and it may have become as large as
+#   10³⁸.
 # - A sum is off if it differs by more than `tolerance`; smaller differences are rounding.
-# - Output: the product without its checksums, m rows of n numbers, with the right number in the place of the wrong one.
+# - Output: the product without its checksums, m rows of n numbers, with the right number in the place of the
+#   wrong one.
 # - Length: about 9 lines.
 
 
@@ -507,16 +521,16 @@ plot.picture(
 )
 
 # %% [markdown]
-# **Why.** The tolerance is the weak point: rounding of the sums must stay below it, and flips below it stay. In BF16 or FP8
-# the checksums should therefore be kept in float32. And a chip that is wrong once will be wrong again: mending buys
-# the time to take it out.
+# **Why.** The tolerance is the weak point: rounding of the sums must stay below it, and flips below it stay.
+# In BF16 or FP8 the checksums should therefore be kept in float32. And a chip that is wrong once will be
+# wrong again: mending buys the time to take it out.
 #
 # ## 5 · A checkpoint for another layout
 #
-# Lab 18 restarted a run from a checkpoint. After a failure fewer GPUs may be left, or serving needs another layout
-# than training. If each rank wrote its own shard, who puts them together? `torch.distributed.checkpoint`
-# stores with each chunk **where in the whole tensor it lies**. Another layout then reads the parts it needs,
-# and no rank ever holds everything.
+# Lab 18 restarted a run from a checkpoint. After a failure fewer GPUs may be left, or serving needs another
+# layout than training. If each rank wrote its own shard, who puts them together?
+# `torch.distributed.checkpoint` stores with each chunk **where in the whole tensor it lies**. Another layout
+# then reads the parts it needs, and no rank ever holds everything.
 
 
 # %%
@@ -557,15 +571,17 @@ for rank in range(4):
 ax.axvspan(4, 8, fill=False, edgecolor="#d55e00", linewidth=2.5)
 ax.annotate("new rank 1", (5.2, 1.7), color="#d55e00")
 ax.set(xlim=(0, 8), ylim=(12, 0), xlabel="column", ylabel="row")
-plot.picture(ax, "What rank 1 of the new layout needs: the right half of each of the four files, and nothing else.")
+plot.picture(
+    ax, "What rank 1 of the new layout needs: the right half of each of the four files, and nothing else."
+)
 
 # %% [markdown]
 # **Do.** Write `reads(saved, wanted)`, the plan of one rank.
 #
-# - Input: `saved` is a list of chunks `[file, [row, column], [rows, columns]]`: where in the whole matrix a chunk starts, and its
-#   size. `wanted` is the box `[[row, column], [rows, columns]]` that this rank needs.
-# - Output: a list of pieces `[file, start in the chunk, size, start in the box]`, the last three as `[row, column]` pairs.
-#   Together they fill the box, each number once. A piece is not empty.
+# - Input: `saved` is a list of chunks `[file, [row, column], [rows, columns]]`: where in the whole matrix a
+#   chunk starts, and its size. `wanted` is the box `[[row, column], [rows, columns]]` that this rank needs.
+# - Output: a list of pieces `[file, start in the chunk, size, start in the box]`, the last three as `[row,
+#   column]` pairs. Together they fill the box, each number once. A piece is not empty.
 # - Length: about 8 lines.
 
 
@@ -589,10 +605,11 @@ gpulab.check("fleet.reads", reads)
 # %% [markdown]
 # ## Beyond · A router that knows less
 #
-# This task is open-ended and ungraded. A real router does not see the caches: it remembers what it sent where, and
-# guesses what was evicted. The **figure of merit** is the mean time to the first token over the four kinds of
-# traffic, in units of `route`'s. Naive, in turn: about 10. Reference, with everything known: 1. Bound: not known; sending a request
-# away from a cache that the next one needs is sometimes better, so 1 can be beaten.
+# This task is open-ended and ungraded. A real router does not see the caches: it remembers what it sent
+# where, and guesses what was evicted. The **figure of merit** is the mean time to the first token over the
+# four kinds of traffic, in units of `route`'s. Naive, in turn: about 10. Reference, with everything known: 1.
+# Bound: not known; sending a request away from a cache that the next one needs is sometimes better, so 1 can
+# be beaten.
 
 # %%
 gpulab.need(route)
@@ -605,7 +622,8 @@ for kind in ("all new", "conversations", "both", "a popular start"):
 #
 # <details><summary>1. When are pools of their own for prefill and decode worth their transfer?</summary>
 #
-# When a prompt is too long to stand between two tokens, and the network brings its cache fast enough for the first token.
+# When a prompt is too long to stand between two tokens, and the network brings its cache fast enough for the
+# first token.
 # </details>
 #
 # <details><summary>2. What should a router with caches behind it make small?</summary>
@@ -615,7 +633,8 @@ for kind in ("all new", "conversations", "both", "a popular start"):
 #
 # <details><summary>3. Why is the second sibling judged against what is left of p?</summary>
 #
-# The first has already given each token min(p, q). Only the rest may still be given, or some tokens come too often.
+# The first has already given each token min(p, q). Only the rest may still be given, or some tokens come too
+# often.
 # </details>
 #
 # <details><summary>4. What does staleness buy, and what does it cost?</summary>
@@ -646,21 +665,24 @@ gpulab.recap("28")
 #
 # ### Claims you will meet, and what is right
 #
-# - *Disaggregation makes serving cheaper.* It holds two limits at once; with short prompts it needs more GPUs.
-# - *The higher the hit rate, the better the router.* A hit that waits in a queue is slower than a miss beside it.
-# - *Verifying a tree is the same as looking whether the sampled token is in it.* That is right, and keeps fewer guesses.
+# - *Disaggregation makes serving cheaper.* It holds two limits at once; with short prompts it needs more
+#   GPUs.
+# - *The higher the hit rate, the better the router.* A hit that waits in a queue is slower than a miss beside
+#   it.
+# - *Verifying a tree is the same as looking whether the sampled token is in it.* That is right, and keeps
+#   fewer guesses.
 # - *ECC protects against flipped bits.* In memory. A wrong product is stored with the right ECC.
 #
 # ### References
 #
-# 1. Y. Zhong et al., "DistServe: Disaggregating Prefill and Decoding for Goodput-optimized Large Language Model Serving",
-#    2024. https://arxiv.org/abs/2401.09670
+# 1. Y. Zhong et al., "DistServe: Disaggregating Prefill and Decoding for Goodput-optimized Large Language
+#    Model Serving", 2024. https://arxiv.org/abs/2401.09670
 # 2. R. Qin et al., "Mooncake: A KVCache-centric Disaggregated Architecture for LLM Serving", 2024.
 #    https://arxiv.org/abs/2407.00079
-# 3. X. Miao et al., "SpecInfer: Accelerating Large Language Model Serving with Tree-based Speculative Inference and
-#    Verification", 2024. https://arxiv.org/abs/2305.09781
+# 3. X. Miao et al., "SpecInfer: Accelerating Large Language Model Serving with Tree-based Speculative
+#    Inference and Verification", 2024. https://arxiv.org/abs/2305.09781
 # 4. Y. Li et al., "EAGLE-3", 2025. https://arxiv.org/abs/2503.01840
-# 5. K.-H. Huang, J. Abraham, "Algorithm-Based Fault Tolerance for Matrix Operations", IEEE Transactions on Computers
-#    C-33, 1984. https://doi.org/10.1109/TC.1984.1676475
+# 5. K.-H. Huang, J. Abraham, "Algorithm-Based Fault Tolerance for Matrix Operations", IEEE Transactions on
+#    Computers C-33, 1984. https://doi.org/10.1109/TC.1984.1676475
 # 6. H. Dixit et al., "Silent Data Corruptions at Scale", 2021. https://arxiv.org/abs/2102.11245
 # 7. PyTorch, "Distributed Checkpoint". https://docs.pytorch.org/docs/stable/distributed.checkpoint.html

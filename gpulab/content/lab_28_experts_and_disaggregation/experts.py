@@ -4,7 +4,7 @@ On real ranks (communication; R ranks in nodes of G, T tokens of a rank, w numbe
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
-| dispatch | dispatch(x, choice, weight, expert, per_node) | a row a node, sums there | bytes between nodes | 4 rows | 1 row | 7 |
+| dispatch | dispatch(x, choice, …) → y | a row a node, sums there | bytes between nodes | 4 rows | 1 | 7 |
 | | | the same place in each node | busiest card | G | 1 | |
 | one_shot | one_shot(x) | everybody adds everything | steps | 2 | 1 | 3 |
 | two_shot | two_shot(x) | each adds a share | busiest sender | 3 S | 1.5 S | 4 |
@@ -15,28 +15,28 @@ Plans and answers:
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
 | limited | limited(scores, nodes, most, k) → experts | node-limited routing | answers | – | – | 3 |
-| place | place(load, gpus, slots) → experts by GPU | copies of the popular ones | busiest / mean | 1.6 | 1.1 | 4 |
-| overlap | overlap(layers, times) → two orders | one computes, one sends | above the least | 15 % | 0 | 4 |
+| place | place(load, gpus, slots) → by GPU | copies of the popular | busiest / mean | 1.6 | 1.1 | 4 |
+| overlap | overlap(layers, times) → orders | one computes, one sends | above the least | 15 % | 0 | 4 |
 | fastest | fastest(ranks, size, latency, rate, switch) | bytes against steps | answers | – | – | 3 |
 
 Derivations:
 
 **dispatch**: a token of the budget's case has 8 experts: 4 in its own node and 4 in one other. Sent once to
 each node it is one row of w numbers over the network and one row of sums back: 8 w bytes a token. Sent to
-each expert it is 4 rows there and 4 back. By rank it is almost 2, because 4 of the node's 8 experts lie on both of its
-2 ranks with a probability of 69/70. Beside the row the other node needs the token's weights for
+each expert it is 4 rows there and 4 back. By rank it is almost 2, because 4 of the node's 8 experts lie on
+both of its 2 ranks with a probability of 69/70. Beside the row the other node needs the token's weights for
 its experts: 4 G · E bytes for E experts a rank, 32 here; 64 are allowed, and 32 for the counts of each pair
 of ranks. A rank sends its tokens to the rank of the same place in the other node, and that one returns the
 sums: T rows each, and every card is equally busy. Through one rank of a node, its card carries those of G.
-Moving the experts instead costs each node the other's 2 · 4 · w² numbers, which is 8 times the naive rows
-for w = 64 and T = 16.
+Moving the experts instead costs each node the other's 2 · 4 · w² numbers, which is 8 times the naive rows for
+w = 64 and T = 16.
 
 **one_shot**, **two_shot**: an all-reduce of S bytes on p ranks. Everybody puts everything into everybody's
 memory: (p − 1) S bytes from each rank, and no message waits for another: 1 step. With shares, (p − 1)/p · S
 to reduce and as much to gather, in 2 steps; a ring takes 2 (p − 1) steps for the same bytes.
 
-**limited** (DeepSeek-V3, section 2.1.2): of each node the sum of the k / most largest scores; the `most` nodes
-with the largest sums; the k best experts in them.
+**limited** (DeepSeek-V3, section 2.1.2): of each node the sum of the k / most largest scores; the `most`
+nodes with the largest sums; the k best experts in them.
 
 **place**: an expert with c copies brings 1/c of its load to each. The mean load of a GPU bounds the busiest
 from below. Loads fall as 1/rank: with 64 experts the first has 1/4.74 = 21 % of all, which on 8 GPUs is 1.7
@@ -48,7 +48,8 @@ decides: about 2 L max(a + e, d + c). The least is found by going through all or
 
 **fastest**: with latency α and rate β, one-shot α + (p − 1) S/β, two-shot 2 α + 2 (p − 1)/p · S/β. With a
 switch that adds (`multimem.ld_reduce`) and copies (`multimem.st`), a GPU sends each of the p readers the
-share of its array that this one asks for, S together, and stores its own sum once, S/p: 2 α + (p + 1)/p · S/β.
+share of its array that this one asks for, S together, and stores its own sum once, S/p: 2 α + (p + 1)/p ·
+S/β.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def dispatch_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 
 
 def dispatch_case(kind: str, ranks: int, per_node: int, tokens: int, width: int) -> Case:
-    sizes = {"kind": kind, "ranks": ranks, "per_node": per_node, "tokens": tokens, "width": width}
+    sizes: Sizes = {"kind": kind, "ranks": ranks, "per_node": per_node, "tokens": tokens, "width": width}
     nodes = ranks // per_node
     return Case(f"{nodes} node{'s' * (nodes > 1)} × {per_node}, {kind}, {tokens} × {width}", sizes)
 
@@ -174,6 +175,7 @@ def limited_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
 def place_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """(load of each expert, GPUs, slots of a GPU)."""
     kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
+    load: np.ndarray
     for _ in range(3):
         if kind == "no room for copies":
             load, gpus, slots = numbers.integers(400, 600, 32), 4, 8
@@ -297,8 +299,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 ),
                 unit="B",
                 why="a row to each node, and a row of sums back",
-                advice="How many rows of one token cross to the same node, and how many come back? Where could "
-                "the results of its experts there be added up?",
+                advice="How many rows of one token cross to the same node, and how many come back? Where "
+                "could the results of its experts there be added up?",
             ),
             Budget(
                 "busiest card",
@@ -320,8 +322,8 @@ EXERCISES: tuple[Exercise, ...] = (
             "Rank r sends a token for node n to rank n · per_node + r % per_node, with its weights for that "
             "node's experts behind the row. That rank passes it on to the ranks of its node, and adds up "
             "what they return.",
-            "With `exchange(parts)` the way is: rows to nodes, rows to ranks of the node, weighted sums back "
-            "inside the node, `index_add_` there, sums back to the token's rank, `index_add_` again.",
+            "With `exchange(parts)` the way is: rows to nodes, rows to ranks of the node, weighted sums "
+            "back inside the node, `index_add_` there, sums back to the token's rank, `index_add_` again.",
         ),
         section="3 · Once to each node",
     ),
@@ -393,8 +395,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=2,
                 unit="messages in a row",
                 why="no put waits for another",
-                advice="Does any of your puts carry what came with another? Do you wait for all flags at once, "
-                "or for one after the other?",
+                advice="Does any of your puts carry what came with another? Do you wait for all flags at "
+                "once, or for one after the other?",
             ),
         ),
         hints=(
@@ -449,7 +451,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ("no switch", "a switch that adds"),
         fastest_questions,
         (
-            "Write down for each way how many messages wait for one another, and how many bytes a rank sends.",
+            "For each way, how many messages wait for one another, and how many bytes does a rank send?",
             "One shot: 1 and (p − 1) · S. Two shots: 2 and 2 · (p − 1)/p · S. With the switch, what does a "
             "rank send when all p ranks each load a reduced share?",
             "With the switch it is 2 and S + S/p. Return the name and the time of the least.",
@@ -481,8 +483,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "hidden",
-        "Time of two alternating micro-batches over their time one after the other, in %, when all four parts "
-        "of a layer take equally long and there are many layers",
+        "Time of two alternating micro-batches over their time one after the other, in %, when all four "
+        "parts of a layer take equally long and there are many layers",
         "%",
         50,
         "Half of the work computes and half sends. When both always go on at once, half of the time is left.",

@@ -2,40 +2,42 @@
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
-| pools | pools(load, times, limits) → a plan | separate pools, with the transfer | GPUs beyond the least | 1 | 0 | 5 |
-| route | route(blocks, replicas), a detective's mend | hits against queues | first token / best | 3 | 1.1 | 5 |
+| pools | pools(load, times, limits) → plan | pools, with the transfer | GPUs over the least | 1 | 0 | 5 |
+| route | route(blocks, replicas), a mend | hits against queues | first token / best | 3 | 1.1 | 5 |
 | verify | verify(tree, q, p, choose) → tokens | siblings from what is left | distribution | – | exact | 6 |
 | | | | tokens | 81 to 92 % | 100 % | |
-| rollouts | rollouts(batches, times, stale) → versions | generation ahead of training | above the least | 12 % | 0 | 4 |
+| rollouts | rollouts(batches, times, stale) | generating ahead | above the least | 12 % | 0 | 4 |
 | mend | mend(c, tolerance) → a product | checksums that find and mend | answers | – | – | 4 |
 | reads | reads(saved, wanted) → pieces | boxes that meet | numbers read | – | exact | 4 |
 
 Derivations:
 
-**pools**: a prompt of n tokens computes T = n · prefill seconds. Of P prefill GPUs each is busy for the share u
-= rate · T / P and makes a request wait u / (2 (1 − u)) · T on average (M/D/1, lab 20); then T, then n · transfer. A
-decode step with b requests takes s = step + b · request, and by Little's law b = rate / D · output · s, so
-s = step / (1 − rate · output · request / D). Together on N GPUs prompts come first, decoding has 1 − u of
-the time, s = step / (1 − rate · output · request / (N (1 − u))), and between two tokens there may be a whole prompt:
-s + T. The least is found by trying all numbers.
+**pools**: a prompt of n tokens computes T = n · prefill seconds. Of P prefill GPUs each is busy for the share
+u = rate · T / P and makes a request wait u / (2 (1 − u)) · T on average (M/D/1, lab 20); then T, then n ·
+transfer. A decode step with b requests takes s = step + b · request, and by Little's law b = rate / D ·
+output · s, so s = step / (1 − rate · output · request / D). Together on N GPUs prompts come first, decoding
+has 1 − u of the time, s = step / (1 − rate · output · request / (N (1 − u))), and between two tokens there
+may be a whole prompt: s + T. The least is found by trying all numbers.
 
-**route**: the wait at a replica is what is queued, the work is what is not cached, and the sum of both is
-the time to the first token. With one popular start of 40 blocks in 80 % of the requests, the
-longest match sends them all to one replica of four: 0.8 of the work to a quarter of the machines. The shortest
-queue computes a conversation's history anew on every replica.
+**route**: the wait at a replica is what is queued, the work is what is not cached, and the sum of both is the
+time to the first token. With one popular start of 40 blocks in 80 % of the requests, the longest match sends
+them all to one replica of four: 0.8 of the work to a quarter of the machines. The shortest queue computes a
+conversation's history anew on every replica.
 
-**verify**: with siblings drawn independently from q, the first is kept with min(1, p/q). If it is not, what is
-left to be given is max(0, p − q), normalised, and the next sibling is judged against that in the place of p. This is
-multi-step speculative sampling (X. Miao et al., "SpecInfer", 2023). Drawing from p and looking whether
-the token is in the tree is right as well, and keeps fewer: for one guess Σ p q instead of Σ min(p, q).
+**verify**: with siblings drawn independently from q, the first is kept with min(1, p/q). If it is not, what
+is left to be given is max(0, p − q), normalised, and the next sibling is judged against that in the place of
+p. This is multi-step speculative sampling (X. Miao et al., "SpecInfer", 2023). Drawing from p and looking
+whether the token is in the tree is right as well, and keeps fewer: for one guess Σ p q instead of Σ min(p,
+q).
 
-**rollouts**: batch k is generated with the weights of version v, after v trainings; k − v is at most `stale`. In
-turn, every batch takes generate + reward + train + sync. Generating ahead, the slower of both sides decides. A sync stops
-both sides, so with `stale` of 2 not every version needs to be sent. The least is found by trying all lists of versions.
+**rollouts**: batch k is generated with the weights of version v, after v trainings; k − v is at most `stale`.
+In turn, every batch takes generate + reward + train + sync. Generating ahead, the slower of both sides
+decides. A sync stops both sides, so with `stale` of 2 not every version needs to be sent. The least is found
+by trying all lists of versions.
 
 **mend**: (m + 1)(n + 1)/(m n) of the product's work: 2/4096 = 0.05 % for 4,096 × 4,096. One flipped element
-is off in exactly one row sum and one column sum. Its value is the checksum minus the others: the flipped number
-minus the difference of sums is not, because beside 10³⁰ a difference keeps no digit of the true value.
+is off in exactly one row sum and one column sum. Its value is the checksum minus the others: the flipped
+number minus the difference of sums is not, because beside 10³⁰ a difference keeps no digit of the true value.
 
 **reads**: a saved chunk is a box (start, size); what a new rank needs from it is the intersection of two
 boxes, axis by axis from max of the starts to min of the ends.
@@ -44,6 +46,7 @@ boxes, axis by axis from max of the starts to min of the ends.
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -183,7 +186,7 @@ def mend_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
 def _cut(length: int, parts: int) -> list[tuple[int, int]]:
     """(start, size) of consecutive parts of a length, none of them empty."""
     ends = [length * i // parts for i in range(parts + 1)]
-    return [(a, b - a) for a, b in zip(ends, ends[1:], strict=False)]
+    return [(a, b - a) for a, b in pairwise(ends)]
 
 
 def reads_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
@@ -233,7 +236,7 @@ EXERCISES: tuple[Exercise, ...] = (
             naive=1,
             unit="GPUs more than needed",
             case=EVERY,
-            advice="Is the other way of dividing the GPUs cheaper here? Are all numbers the smallest that hold?",
+            advice="Is the other way of dividing the GPUs cheaper here? Are all numbers the least that hold?",
         ),
         measured=True,
     ),
@@ -295,12 +298,12 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Start at the text, node −1, with the row p[0]. Its children are the nodes whose parent it is, in "
-            "the order of the tree; all were drawn from q[0].",
+            "Start at the text, node −1, with the row p[0]. Its children are the nodes whose parent it is, "
+            "in the order of the tree; all were drawn from q[0].",
             "Judge a child as a single guess: keep its token t with min(1, p(t)/q(t)). If it is not kept, "
             "replace p by max(0, p − q), normalised, and judge the next child with that.",
-            "A kept child becomes the place where you are, with the rows p[node + 1] and q[node + 1]. Where no "
-            "child is kept, or there is none, draw one token from p as it is now and stop.",
+            "A kept child becomes the place where you are, with the rows p[node + 1] and q[node + 1]. Where "
+            "no child is kept, or there is none, draw one token from p as it is now and stop.",
         ),
         section="2 · A tree of guesses",
     ),
@@ -343,8 +346,8 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         mend_questions,
         (
-            "The last number of each row should be the sum of the others, and the last row the sum of the rows "
-            "above. Which row and which column are off by more than the tolerance?",
+            "The last number of each row should be the sum of the others, and the last row the sum of the "
+            "rows above. Which row and which column are off by more than the tolerance?",
             "If row i and column j are off, element (i, j) is wrong. In the last row or column it is a "
             "checksum, and the product itself is right.",
             "The right value is the last number of the row minus all others of the row but (i, j). Do "
@@ -363,8 +366,8 @@ EXERCISES: tuple[Exercise, ...] = (
             "min(a + n, b + m), if that is more than nothing.",
             "Do that for both axes. If both have something in common, the piece has this start and this size "
             "in the whole matrix.",
-            "In the chunk the piece starts at its start minus the chunk's, in the wanted box at its start minus "
-            "the box's.",
+            "In the chunk the piece starts at its start minus the chunk's, in the wanted box at its start "
+            "minus the box's.",
         ),
         "5 · A checkpoint for another layout",
         measured=True,
@@ -386,11 +389,12 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "kept",
-        "Rounds in which one of two independent guesses is kept, in %, for p = (0.5, 0.3, 0.2) and q = (0.2, 0.3, 0.5)",
+        "Rounds in which one of two independent guesses is kept, in %, for p = (0.5, 0.3, 0.2) and "
+        "q = (0.2, 0.3, 0.5)",
         "%",
         76,
-        "The first is kept in 70 %. All that is left is then the first token, and the second guess is it in 20 % "
-        "of the other 30 %: 70 + 6.",
+        "The first is kept in 70 %. All that is left is then the first token, and the second guess is it in "
+        "20 % of the other 30 %: 70 + 6.",
         0.005,
     ),
     _prediction(

@@ -1,7 +1,7 @@
 """Replicas behind a router: each has a queue of prompts and a cache of prompt blocks, nothing is measured.
 
-A prompt is a list of block numbers; a block's number stands for its tokens *and everything before them*, so that
-equal numbers mean equal beginnings. A replica computes the blocks of a prompt that it has no keys and
+A prompt is a list of block numbers; a block's number stands for its tokens *and everything before them*, so
+that equal numbers mean equal beginnings. A replica computes the blocks of a prompt that it has no keys and
 values for, from the first such block on, one after the other at a fixed rate.
 """
 
@@ -55,14 +55,13 @@ def run(
 ) -> Ran:
     """Send each of `requests`, (seconds, blocks), to the replica that `route` chooses when it arrives.
 
-    A replica computes `rate` blocks a second, in order of arrival, and keeps the `capacity` blocks that were used
-    last; of blocks used together the last of a prompt go first. `route` gets the blocks and for each replica
-    ``{"cached": block numbers, sorted, "queued": blocks that are still to be computed}``. Raises ValueError
-    for a replica that does not exist.
+    A replica computes `rate` blocks a second, in order of arrival, and keeps the `capacity` blocks that were
+    used last; of blocks used together the last of a prompt go first. `route` gets the blocks and for each
+    replica ``{"cached": block numbers, sorted, "queued": blocks that are still to be computed}``. Raises
+    ValueError for a replica that does not exist.
     """
-    used: list[dict[int, tuple[int, int]]] = [
-        {} for _ in range(replicas)
-    ]  # block → when, how far from the end
+    # By block: by which request it was used last, and how far from the start of its prompt it is.
+    used: list[dict[int, tuple[int, int]]] = [{} for _ in range(replicas)]
     until = [0.0] * replicas
     went, first, found = [], [], []
     for number, (now, blocks) in enumerate(requests):

@@ -12,6 +12,7 @@ def exchange(parts):
     dist.all_to_all_single(got, torch.cat(parts), coming.tolist(), leaving)
     return list(got.split(coming.tolist()))
 
+
 def dispatch(x, choice, weight, expert, per_node):
     rank, size = dist.get_rank(), dist.get_world_size()
     each = len(expert)

@@ -12,6 +12,7 @@ def exchange(parts):
     dist.all_to_all_single(got, torch.cat(parts), coming.tolist(), leaving)
     return list(got.split(coming.tolist()))
 
+
 def dispatch(x, choice, weight, expert, per_node):
     size, width = dist.get_world_size(), x.shape[1]
     gates = torch.zeros(len(x), size * len(expert)).scatter_(1, choice, weight).view(len(x), size, -1)

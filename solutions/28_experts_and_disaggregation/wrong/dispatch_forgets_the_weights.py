@@ -11,6 +11,8 @@ def exchange(parts):
     got = torch.empty(int(coming.sum()), parts[0].shape[1])
     dist.all_to_all_single(got, torch.cat(parts), coming.tolist(), leaving)
     return list(got.split(coming.tolist()))
+
+
 def dispatch(x, choice, weight, expert, per_node):
     rank, size = dist.get_rank(), dist.get_world_size()
     here, width = rank // per_node * per_node, x.shape[1]
@@ -21,9 +23,7 @@ def dispatch(x, choice, weight, expert, per_node):
     rows = [torch.empty(0, dtype=torch.int64)] * size
     for node in range(size // per_node):
         rows[node * per_node + rank % per_node] = by_node[:, node].any(1).nonzero().flatten()
-    arrived = exchange(
-        [torch.cat([x[r], by_node[r, peer // per_node]], 1) for peer, r in enumerate(rows)]
-    )
+    arrived = exchange([torch.cat([x[r], by_node[r, peer // per_node]], 1) for peer, r in enumerate(rows)])
     tokens = torch.cat(arrived)
     x_here, gates_here = tokens[:, :width], tokens[:, width:].view(-1, per_node, len(expert))
 

@@ -1,5 +1,6 @@
 # exercise: experts.fastest  fails: right  says: first wrong: no switch
 
+
 def fastest(ranks, size, latency, rate, switch):
     if switch:
         return ["multimem", 2 * latency + (ranks + 1) / ranks * size / rate]

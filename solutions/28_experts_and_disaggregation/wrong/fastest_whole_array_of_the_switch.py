@@ -1,5 +1,6 @@
 # exercise: experts.fastest  fails: right  says: should be ['multimem'
 
+
 def fastest(ranks, size, latency, rate, switch):
     ways = {"one-shot": (1, ranks - 1), "two-shot": (2, 2 * (ranks - 1) / ranks)}
     if switch:

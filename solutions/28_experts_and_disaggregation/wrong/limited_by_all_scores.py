@@ -1,5 +1,6 @@
 # exercise: experts.limited  fails: right  says: first wrong: two of four
 
+
 def limited(scores, nodes, most, k):
     each = len(scores) // nodes
     groups = [range(n * each, (n + 1) * each) for n in range(nodes)]

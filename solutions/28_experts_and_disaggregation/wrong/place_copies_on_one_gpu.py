@@ -1,5 +1,6 @@
 # exercise: experts.place  fails: right  says: twice, which relieves nobody
 
+
 def place(load, gpus, slots):
     copies = [1] * len(load)
     for _ in range(gpus * slots - len(load)):

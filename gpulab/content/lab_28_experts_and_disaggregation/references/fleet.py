@@ -59,7 +59,7 @@ def _least(holds: Callable[[int], bool]) -> int | None:
 
 
 def best_plan(load: Numbers, times: Numbers, limits: Numbers) -> list[Any]:
-    """The plan with the fewest GPUs; together where both need as many. Raises ValueError where there is none."""
+    """The plan with the fewest GPUs; together where both need as many. Raises ValueError if there is none."""
 
     def both(n: int) -> bool:
         first, between = together(load, times, n)
@@ -234,7 +234,7 @@ def ends(versions: Sequence[int], times: Mapping[str, int]) -> int:
     generator = trainer = version = 0
     scored: list[int] = []
     trained = 0
-    for batch, wanted in enumerate(versions):
+    for wanted in versions:
         if wanted > version:
             while trained < wanted:
                 trainer = max(trainer, scored[trained]) + times["train"]
@@ -274,12 +274,13 @@ def rollouts(versions: Any, batches: int, times: Mapping[str, int], stale: int) 
     for batch, version in enumerate(versions):
         if version > batch:
             raise WrongAnswer(
-                f"batch {batch} has version {version}, which needs the training of batch {version - 1}: it is not "
-                "generated yet."
+                f"batch {batch} has version {version}, which needs the training of batch {version - 1}: that "
+                "batch is not generated yet."
             )
         if batch - version > stale:
             raise WrongAnswer(
-                f"batch {batch} has version {version}: it is {batch - version} behind, and {stale} is allowed."
+                f"batch {batch} has version {version}: it is {batch - version} behind, and {stale} is "
+                "allowed."
             )
         if version < before:
             raise WrongAnswer(f"batch {batch} has version {version}, and the one before has {before}.")
