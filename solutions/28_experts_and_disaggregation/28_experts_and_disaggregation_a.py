@@ -393,7 +393,7 @@ def overlap(layers, times):
 # %% nbgrader={"grade": true, "grade_id": "overlap-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("experts.overlap", overlap)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(overlap)
 TIMES, BEFORE = {"A": 10, "D": 4, "E": 9, "C": 6}, {"D": "A", "E": "D", "C": "E"}
 orders = overlap(3, dict(zip(("attention", "dispatch", "experts", "combine"), TIMES.values(), strict=True)))
@@ -416,6 +416,9 @@ plot.timeline(
 )
 
 # %% [markdown]
+# **Why.** The busier of both, here computing, never waits once it has begun. That does not need equal times. Only
+# where one part takes several times as long as another can a different order be a few percent faster.
+#
 # ## 7 · Puts and flags
 #
 # So far a message needed two: one rank sends, the other receives. With **symmetric memory** each rank
@@ -570,7 +573,7 @@ def fastest(ranks, size, latency, rate, switch):
 # %% nbgrader={"grade": true, "grade_id": "fastest-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("experts.fastest", fastest)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(fastest)
 rate = float(hardware.link("NVLink 4").per_direction)
 sizes = np.geomspace(1e3, 1e9, 40)

@@ -61,7 +61,7 @@ torch.set_num_threads(1)
 # %%
 gpulab.predict("fleet.gap", ...)
 
-# %%
+# %% jupyter={"source_hidden": true}
 llama, tokens = serving.times("Llama 3 70B", "H100", gpus=4), np.array([500, 1000, 2000, 4000, 8000, 16000])
 work = [llama.seconds(serving.Work(new=int(n), pairs=int(n) ** 2 // 2)) for n in tokens]
 step = llama.seconds(serving.Work(new=32, read=32 * 2000))
@@ -359,6 +359,13 @@ plot.lines(
 #
 # ![In turn: generate, train and sync follow one another, and one of both rows is always idle. One behind: generation of the next batch and training overlap, and a sync stops both.](drawings/rollouts.svg)
 #
+# **Predict.** A batch takes 20 s to generate, 3 s for its rewards and 24 s to train, and a sync takes 15 s. How
+# long do 6 batches take in turn, with a sync between any two of them?
+
+# %%
+gpulab.predict("fleet.turns", ...)
+
+# %% [markdown]
 # **Do.** Write `rollouts(batches, times, stale)`, which fills the schedule.
 #
 # - Input: `times` has whole seconds: `generate`, `reward`, `train` for a batch, and `sync`.

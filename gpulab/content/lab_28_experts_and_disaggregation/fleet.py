@@ -398,6 +398,14 @@ PREDICTIONS: tuple[Prediction, ...] = (
         0.005,
     ),
     _prediction(
+        "turns",
+        "Time for 6 batches one after the other: 20 s to generate, 3 s for rewards, 24 s to train, 15 s for "
+        "each sync between two batches",
+        "s",
+        357,
+        "6 · (20 + 3 + 24) s, and 5 syncs of 15 s.",
+    ),
+    _prediction(
         "checksums",
         "Extra work for checksums of a product of two matrices of 4,096 × 4,096",
         "%",
