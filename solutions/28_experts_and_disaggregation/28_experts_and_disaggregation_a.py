@@ -473,8 +473,8 @@ def one_shot(x):
 gpulab.check("experts.one_shot", one_shot)
 
 # %% [markdown]
-# All ranks add in the same order, slot by slot. So all get the same bits, even with floating-point numbers,
-# which a ring does not promise to every pair of arrays.
+# All ranks add slot by slot, in the same order. So with floating-point numbers, too, all of them get the same
+# bits.
 #
 # ## 8 · Two shots
 #
@@ -483,7 +483,7 @@ gpulab.check("experts.one_shot", one_shot)
 # everybody's memory. That is a reduce-scatter and an all-gather, as in a ring, but every message goes
 # straight to its goal.
 #
-# ![One shot: four ranks each send their whole array to the three others, one step. Two shots: each sends a quarter to each other, adds, and sends its quarter of the sum: two steps and half of the bytes.](drawings/shots.svg)
+# ![What a rank sends on four ranks. One shot: its whole array of S bytes to each of the three others, in one step. Two shots: a quarter to each, then its quarter of the sum to each: two steps, and half of the bytes.](drawings/shots.svg)
 #
 # **Do.** Write `two_shot(x)`.
 #
@@ -533,10 +533,10 @@ plot.bars(
 # %% [markdown]
 # ## 9 · A switch that adds
 #
-# Since the H100, the NVLink switch can do arithmetic. `multimem.ld_reduce` loads one address from *all* GPUs,
-# and the switch returns their sum. `multimem.st` stores once, and the switch copies it to all GPUs. With
-# both, an all-reduce of S bytes on p GPUs needs no slots: each GPU loads the reduced share of S / p bytes,
-# and stores it back to all.
+# Since the generation of the H100, NVLink switches can do arithmetic. `multimem.ld_reduce` loads one address
+# from *all* GPUs, and the switch returns their sum. `multimem.st` stores once, and the switch copies it to all
+# GPUs. With both, an all-reduce of S bytes on p GPUs needs no slots: each GPU loads the reduced share of S / p
+# bytes, and stores it back to all.
 #
 # How many bytes does a GPU send? Each of the p GPUs loads its share, and each load makes every GPU send S / p
 # bytes to the switch. These are p · S / p = S bytes in all. Storing its own sum is another S / p.
@@ -594,9 +594,9 @@ plot.lines(
 #
 # This task is open-ended and ungraded. `exchange` sends counts before it sends rows, so each row waits for a
 # message. In decoding that doubles the latency. DeepEP's low-latency kernels give each pair of ranks a buffer
-# with room for the most rows that can come, and put the count into the flag. The **figure of merit** is
-# `steps` of your dispatch for the last case. Yours above: the cell below. Bound: 4, because a row takes two
-# hops there and two back.
+# with room for the most rows that can come, and the count travels in the flag. The **figure of merit** is the
+# number of exchanges that wait for one another. Naive, a send for each row: hundreds. Reference: 8, counted
+# in the next cell. Bound: 4, because a row takes two hops there and two back.
 
 # %%
 gpulab.need(dispatch)

@@ -159,7 +159,7 @@ plot.bars(
 # Several replicas serve the same model, and each has its own cache of prompts (lab 20). A request whose
 # beginning is cached somewhere should go there. A colleague writes a router that does it, and reports: "My
 # router sends each request to the replica with the longest cached beginning. Nobody has a better hit rate.
-# Yet users wait for seconds, although the four replicas together are not even half busy."
+# Yet users wait for seconds, although the four replicas together have only 70 % of the work that they could do."
 #
 # `replicas.run` has four replicas, which compute 100 blocks of prompts a second each. The router gets the
 # blocks of the prompt and, for each replica, the numbers of its cached blocks and how many blocks are still
@@ -240,17 +240,17 @@ plot.panels(
 # ### Your answer
 #
 # Answer in three to five sentences. Why do users wait with the colleague's router, although the replicas
-# together are have time left, and why does its hit rate not show it? Why is sending requests in turn no
+# together have time left, and why does its hit rate not show it? Why is sending requests in turn no
 # remedy? Cite, from your own experiments, how many requests the busiest replica got and the hit rates of both
 # routers for conversations. A person reads your answer and gives 1 point for the cause and 1 point for the
 # numbers.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "route-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The popular start is cached first on one replica, so the longest match sends every request
-# with it there: 184 of 240 requests go to one of four replicas, whose queue grows without end while others
-# idle. The hit rate counts cached blocks and not waiting: 80.5 %, against 79.2 % in turn. But in turn,
-# conversations lose their caches: 27 % hits instead of 75 %, which is more work than four replicas can do.
-# What must be small is the queue plus what is not cached.
+# **2 points:** The popular start is cached first on one replica, so the longest match sends every request with
+# it there: 184 of 240 requests go to one of four replicas, whose queue grows without end while others idle. The
+# hit rate counts cached blocks and not waiting: 80.5 %, against 79.2 % in turn. But in turn, conversations lose
+# their caches: 27 % hits instead of 75 %, which is more work than four replicas can do. What must be small is
+# the queue plus what is not cached.
 #
 # **1 point** (cause without numbers): One replica gets almost all requests, because only it has the popular
 # start.
@@ -612,11 +612,11 @@ gpulab.check("fleet.reads", reads)
 # %% [markdown]
 # ## Beyond · A router that knows less
 #
-# This task is open-ended and ungraded. A real router does not see the caches: it remembers what it sent
-# where, and guesses what was evicted. The **figure of merit** is the mean time to the first token over the
-# four kinds of traffic, in units of `route`'s. Naive, in turn: about 10. Reference, with everything known: 1.
-# Bound: not known; sending a request away from a cache that the next one needs is sometimes better, so 1 can
-# be beaten.
+# This task is open-ended and ungraded. A real router does not see the caches: it remembers what it sent where,
+# and guesses what was evicted. The **figure of merit** is the mean time to the first token for each kind of
+# traffic, in units of `route`'s. Naive, in turn: 1 where nothing is shared, about 20 for conversations.
+# Reference, with everything known: 1. The bound is not known, and 1 can be beaten: sometimes it is better to
+# keep a request away from a cache that the next one needs.
 
 # %%
 gpulab.need(route)

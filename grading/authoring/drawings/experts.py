@@ -82,14 +82,18 @@ DRAWINGS = (
     Drawing(
         EXPERTS,
         "shots",
-        "One shot: four ranks each send their whole array to the three others, one step. Two shots: each sends a quarter to each other, adds, and sends its quarter of the sum: two steps and half of the bytes.",
-        row(
-            titled("one shot: 4 slots of S", cells(["rrrr", "wwww", "gggg", "rrrr"], size=24)),
-            titled(
-                "two shots: 4 slots of S/4, then 4 sums",
-                cells(["r.", "w.", "g.", "r.", ".r", ".w", ".g", ".r"], size=14),
-            ),
-            gap=40,
+        "What a rank sends on four ranks. One shot: its whole array of S bytes to each of the three others, in one step. Two shots: a quarter to each, then its quarter of the sum to each: two steps, and half of the bytes.",
+        timeline(
+            [
+                ("one shot", [(k, 1, "S", "write") for k in range(3)]),
+                (
+                    "two shots",
+                    [(k / 4, 1 / 4, "S/4", "read") for k in range(3)]
+                    + [(3 / 4 + k / 4, 1 / 4, "S/4", "good") for k in range(3)],
+                ),
+            ],
+            width=440,
+            across="bytes that a rank sends",
         ),
     ),
     Drawing(
