@@ -90,7 +90,6 @@ plot.lines(
     "nodes",
     "rows that cross, per token",
     "Sending a token once to each node saves most on few nodes. On many nodes the experts of a token rarely share one, unless routing makes them.",
-    log_x=True,
 )
 
 # %% [markdown]
