@@ -48,7 +48,7 @@ FACES = {
 }
 FACES |= {
     f"gpulab.subjects.distributed.{module}": {"torch", "cloudpickle"}
-    for module in ("launch", "worker", "recorded", "group", "wired", "member")
+    for module in ("launch", "worker", "recorded", "group", "wired", "member", "symmetric")
 }
 
 # Split, so that this file does not name them.

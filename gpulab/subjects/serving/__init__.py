@@ -5,7 +5,8 @@
     serving.metrics.summary(ran)
 
 On a virtual clock all of it is arithmetic. `model` has the same engine on a real small GPT, `http` behind a
-real HTTP server, `load` a generator of load; the first two need PyTorch and FastAPI.
+real HTTP server, `load` a generator of load; the first two need PyTorch and FastAPI. `replicas` has
+several caches behind a router.
 """
 
 from . import metrics, policies, queues, traces

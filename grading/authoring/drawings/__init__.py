@@ -28,6 +28,7 @@ MODULES = (
     "tensor_cores",
     "attention_now",
     "training",
+    "experts",
 )
 
 

@@ -1,0 +1,1 @@
+"""Lab 28: experts, disaggregated serving, and what runs behind training."""

@@ -1,0 +1,5 @@
+# exercise: fleet.rollouts  fails: above the least  says: the worst is dear sync
+
+
+def rollouts(batches, times, stale):
+    return [max(0, batch - stale) for batch in range(batches)]

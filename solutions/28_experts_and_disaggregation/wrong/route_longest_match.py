@@ -1,0 +1,9 @@
+# exercise: fleet.route  fails: time to first token  says: the worst is a popular start
+
+
+def route(blocks, replicas):
+    def match(replica):
+        cached = set(replica["cached"])
+        return next((n for n, block in enumerate(blocks) if block not in cached), len(blocks))
+
+    return max(range(len(replicas)), key=lambda r: (match(replicas[r]), -replicas[r]["queued"]))
