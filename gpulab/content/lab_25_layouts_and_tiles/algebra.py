@@ -11,7 +11,7 @@
 | layout.copy | host code in CuTe DSL | copy atoms | load requests | n/32 | n/128 | 4 |
 | | | | store requests | n/32 | n/128 | |
 | layout.transpose | host code in CuTe DSL | a swizzled tile | load, store requests | m·n/32 | m·n/128 | 6 |
-| | | | bank conflicts | 7·m·n/32 | 0 | |
+| | | | bank conflicts | – | 0 | |
 | | | | shared stores | m·n/32 | m·n/128 | |
 | | | | shared memory | – | 4,096 B | |
 | layout.slow | host code in CuTe DSL | lanes along rows | sectors | 8·m·n/4 | m·n/4 | 4 |
@@ -357,7 +357,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 0,
                 1,
                 "bank conflicts",
-                naive=lambda sizes: 7 * each(1, sizes),
                 sense="==",
                 why="the swizzle separates rows",
                 advice="In one request, lanes read four columns of eight rows, 4·i + e. Which bits of the row "
