@@ -199,21 +199,19 @@ def compose(a, size, stride):
 gpulab.check("layout.compose", compose)
 
 # %% [markdown]
-# **See.** A matrix of 8 × 16 floats, stored by rows, and which of its elements eight lanes take that step by 1, by 4
-# and by 8 indices. Numbers are the lanes. A warp that loads wants its lanes side by side in a row.
+# **See.** A matrix of 8 × 16 floats, stored by rows, and eight lanes that take a step of 1, 4 or 8 indices from one to the
+# next. Numbers are offsets of lanes 0 to 7. Lanes of one colour in a row share a sector of eight floats.
 
 # %%
 gpulab.need(compose)
 matrix = [(8, 16), (16, 1)]
 picks = {}
 for stride in (1, 4, 8):
-    lanes = np.full(128, -1)
-    for lane in range(8):
-        lanes[at(compose(matrix, 8, stride), lane)] = lane
-    picks[f"(8):({stride})"] = lanes.reshape(8, 16)
+    offsets = np.array([[at(compose(matrix, 8, stride), lane) for lane in range(8)]])
+    picks[f"(8):({stride})"] = offsets, np.unique(offsets // 8, return_inverse=True)[1].reshape(1, 8)
 gpulab.plot.fragments(
-    {name: (np.maximum(lanes, 0), (lanes >= 0).astype(int)) for name, lanes in picks.items()},
-    "Lanes that step by 1 index go down a column, by 4 take two columns, by 8 go along a row.",
+    picks,
+    "A step of 1 index goes down a column, into eight sectors. A step of 8 goes along a row and stays in one.",
 )
 
 # %% [markdown]
@@ -294,13 +292,13 @@ def divide(a, size, stride):
 gpulab.check("layout.divide", divide)
 
 # %% [markdown]
-# **See.** The matrix of 8 × 16 again, divided into tiles of 16 elements in three ways. A colour is a tile, a number the
-# place within it. Then CuTe's own functions on the examples of this lab. They print sizes and strides as you do.
+# **See.** The matrix of 8 × 16 again, divided into four tiles of 32 elements in three ways. A colour is a tile, a number
+# the place within it. Then CuTe's own functions on the examples of this lab. They print sizes and strides as you do.
 
 # %%
 gpulab.need(divide)
 cuts = {}
-for size, stride in ((16, 1), (16, 4), (16, 8)):
+for size, stride in ((32, 1), (32, 2), (32, 4)):
     inside, starts = divide(matrix, size, stride)
     place, tile = np.zeros((2, 128), int)
     for t in range(128 // size):
@@ -310,7 +308,7 @@ for size, stride in ((16, 1), (16, 4), (16, 8)):
     cuts[f"tiles ({size}):({stride})"] = place.reshape(8, 16), tile.reshape(8, 16)
 gpulab.plot.fragments(
     cuts,
-    "Tiles of 16 elements: two whole columns, every fourth index, or one row each. Every element is in one tile.",
+    "Tiles of 32 elements: four columns, every second row of eight columns, or two rows. Each element is in one tile.",
 )
 
 
@@ -399,8 +397,8 @@ gpulab.check("layout.swizzle", swizzle)
 
 
 # %% [markdown]
-# **See.** A tile of 8 rows with 128 bytes each, in pieces of 16 bytes. A number is the column of the piece that lies
-# there, a colour stands for the column, too. One column of the tile is one colour.
+# **See.** A tile of 8 rows with 128 bytes each, in pieces of 16 bytes, and one with rows of 64 bytes. A number is the column
+# of the tile that lies at this place. Two rows of 64 bytes lie side by side in the banks.
 
 
 # %%
@@ -417,10 +415,10 @@ def stored(row, access, bits, base, shift):
 
 gpulab.need(swizzle)
 shown = {"without": stored(128, 16, 0, 4, 3), "swizzled": stored(128, 16, *swizzle(128, 16))}
-shown["swizzled, rows of 64 bytes"] = stored(64, 16, *swizzle(64, 16))
+shown["64 bytes"] = stored(64, 16, *swizzle(64, 16))
 gpulab.plot.fragments(
     {name: (columns, columns) for name, columns in shown.items()},
-    "Without a swizzle a column is in one group of banks. Swizzled, its eight pieces are in eight groups.",
+    "Without a swizzle a column lies in one group of banks. Swizzled, its eight pieces are in eight groups.",
 )
 
 # %% [markdown]
@@ -654,6 +652,8 @@ def launch_double(x: cute.Tensor, y: cute.Tensor):
     double_kernel(x, y, move).launch(grid=grid, block=(128, 1, 1))
 
 
+# %%
+x, y = cp.asarray(np.arange(4096, dtype=np.float32).reshape(64, 64)), cp.empty((64, 64), cp.float32)
 launch_double(from_dlpack(x), from_dlpack(y))
 print("right:", np.array_equal(y.get(), 2 * x.get()))
 

@@ -43,6 +43,7 @@ from gpulab.cutlass.cute.runtime import from_dlpack
 from gpulab.triton.experimental import gluon
 from gpulab.triton.experimental.gluon import language as gl
 
+HALF, FLOAT = cutlass.Float16, cutlass.Float32
 gpulab.start("25", gpu="A100")
 
 # %% [markdown]
@@ -72,10 +73,8 @@ gpulab.predict("tiles.values", ...)
 # The next cell is a complete matrix product in these terms. Each thread loads its elements straight from global memory.
 # `cute.local_tile(a, (64, 64), (row, None))` has all steps of k as its third mode.
 
+
 # %%
-HALF, FLOAT = cutlass.Float16, cutlass.Float32
-
-
 @cute.kernel
 def direct_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, mma: cute.TiledMma):
     row, column, _ = cute.arch.block_idx()
@@ -652,7 +651,7 @@ gpulab.plot.panels(
         "KB stored to shared memory": {name: r["shared_store_bytes"] / 1024 for name, r in reports.items()},
         "instructions of warps": {name: r["instructions"] for name, r in reports.items()},
     },
-    "Two of three changes of layout were not needed, and they took half of the instructions.",
+    "Two of three changes of layout were not needed. A third of the bytes goes through shared memory.",
 )
 
 # %% [markdown]
@@ -823,7 +822,7 @@ gpulab.plot.panels(
 # Read the two tables together. All kernels move the same sectors, so on a GPU they will take about the same time; the
 # transposes differ in the instructions that they spend for it. Each count that differs belongs to a line in which somebody
 # decided differently: the width in the load requests, the change of layout in the shared requests, the number of warps
-# that meet in the barriers.
+# that meet in the barriers. numba's many instructions are its indices: 64-bit numbers that may be negative.
 #
 # **Why.** No language is the fastest. One that decides more is shorter, and is carried to the next GPU by its compiler; one
 # that decides less lets you do what the compiler did not think of. A good habit is to start at the right of the table and

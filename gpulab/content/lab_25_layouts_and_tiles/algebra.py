@@ -1,4 +1,4 @@
-"""Lab 25, part A: what its eight exercises ask. Five are plain Python, three kernels in CuTe DSL on the A100.
+"""Lab 25, part A: what its eight exercises ask: five in plain Python, three kernels for the A100.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
@@ -18,29 +18,30 @@
 
 Derivations:
 
-**coalesce**, **compose**, **complement**: a layout without modes of size 1, in which no mode continues the one
-before it, is the only one of its kind that gives its offsets: its first stride is the offset of index 1, its first
-size is the first index at which the offset is another than index · stride, and so on with the rest. So there is
-one right answer. Sizes go beyond 2⁴⁰, so an answer cannot list offsets.
+**coalesce**, **compose**, **complement**: a layout without modes of size 1, in which no mode continues
+the one before it, is the only one of its kind that gives its offsets: its first stride is the offset of
+index 1, its first size is the first index at which the offset is another than index · stride, and so on
+with the rest. So there is one right answer. Sizes go beyond 2⁴⁰, so an answer cannot list offsets.
 
-**swizzle**: shared memory has 32 banks of 4 bytes, which repeat every 128 bytes. Accesses of `access` bytes are
-served 128 / access lanes at a time. Down a column of a tile with rows of `row` bytes these lanes are in
-different rows. With rows of 128 bytes or more all start in the same bank: a wavefront for each lane, up to 31 too
-many. Swizzled by (bits, base, shift), the `bits` bits of an address from bit `base` are
-exchanged (XOR) with those `shift` higher up. The lowest log2(access) bits must stay, so base = log2(access). A
-row that is shorter than 128 bytes leaves 128 / row rows in different banks as they are, so bit 7 is the first
-that repeats: base + shift = max(7, log2(row)). And bits = log2(min(128, row) / access) suffice to separate the
-rows that collide.
+**swizzle**: shared memory has 32 banks of 4 bytes, which repeat every 128 bytes. Accesses of `access`
+bytes are served 128 / access lanes at a time. Down a column of a tile with rows of `row` bytes these
+lanes are in different rows. With rows of 128 bytes or more all start in the same bank: a wavefront for
+each lane, up to 31 too many. Swizzled by (bits, base, shift), the `bits` bits of an address from bit
+`base` are exchanged (XOR) with those `shift` higher up. The lowest log2(access) bits must stay, so base
+= log2(access). A row that is shorter than 128 bytes leaves 128 / row rows in different banks as they
+are, so bit 7 is the first that repeats: base + shift = max(7, log2(row)). And bits = log2(min(128, row)
+/ access) suffice to separate the rows that collide.
 
 **copy**: a 128-bit request of a warp moves 32 · 4 floats.
 
-**transpose**: tiles of 32 × 32, 4,096 bytes without padding. A lane loads four floats of a row in one request
-and stores four floats of a column in another: m·n / 128 each. Between them, a warp writes 4 rows with 128-bit
-stores, 8 lanes of a row a wavefront: no conflict as long as the four floats stay together (base 2). Read down the
-columns, in one request lanes have 4 neighbouring columns and rows 4·i + e for i = 0 … 7: bits 2 to 4 of the
-column must be exchanged with bits 2 to 4 of the row, which are bits 7 to 9 of the element's number: swizzle
-(3, 2, 5) on elements. Without one, those 8 rows meet in one bank: 8 wavefronts instead of 1, 7 too many in m·n/32
-requests. Full sectors on both sides: m·n / 8 loaded and as many stored.
+**transpose**: tiles of 32 × 32, 4,096 bytes without padding. A lane loads four floats of a row in one
+request and stores four floats of a column in another: m·n / 128 each. Between them, a warp writes 4
+rows with 128-bit stores, 8 lanes of a row a wavefront: no conflict as long as the four floats stay
+together (base 2). Read down the columns, in one request lanes have 4 neighbouring columns and rows 4·i
++ e for i = 0 … 7: bits 2 to 4 of the column must be exchanged with bits 2 to 4 of the row, which are
+bits 7 to 9 of the element's number: swizzle (3, 2, 5) on elements. Without one, those 8 rows meet in
+one bank: 8 wavefronts instead of 1, 7 too many in m·n/32 requests. Full sectors on both sides: m·n / 8
+loaded and as many stored.
 
 **slow**: a warp whose lanes are in 32 rows touches 32 sectors a request, and one that is along a row 4.
 """
@@ -359,7 +360,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "bank conflicts",
                 sense="==",
                 why="the swizzle separates rows",
-                advice="In one request, lanes read four columns of eight rows, 4·i + e. Which bits of the row "
+                advice="In one request, lanes read four columns of eight rows, 4·i + e. Which bits of the "
+                "row "
                 "tell these rows apart?",
                 case=EVERY,
             ),
@@ -376,11 +378,13 @@ EXERCISES: tuple[Exercise, ...] = (
             sectors_budget(0.5, "Which lanes store next to each other? A row of y must be written along."),
         ),
         hints=(
-            "The thread layout (32, 8):(8, 1) with values (1, 4) covers a tile of 32 × 32: eight lanes take a "
+            "The thread layout (32, 8):(8, 1) with values (1, 4) covers a tile of 32 × 32: eight lanes "
+            "take a "
             "row. Use it for loading rows of x, and again for storing rows of y.",
             "Reading the tile by `cute.composition(tile, cute.make_layout((32, 32), stride=(32, 1)))` "
             "exchanges rows and columns: then the same partition reads down the columns.",
-            "The four floats of a 128-bit store must stay together: base 2. The rows that collide are 4·i + e, "
+            "The four floats of a 128-bit store must stay together: base 2. The rows that collide are 4·i "
+            "+ e, "
             "so bits 2 to 4 of the row, which are bits 7 to 9 of the element, must change bits 2 to 4.",
         ),
         section="6 · A tile that turns",

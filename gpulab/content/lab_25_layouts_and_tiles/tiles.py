@@ -1,4 +1,4 @@
-"""Lab 25, part B: what its five exercises ask: CuTe DSL on the A100 and H100, cuTile and Gluon on the A100.
+"""Lab 25, part B: what its five exercises ask, tiles.hopper on the H100 and the others on the A100.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
@@ -11,33 +11,34 @@
 | | | | products | – | 1 for 16 of k | |
 | tiles.softmax | host code in cuTile | a row is a tile | loaded bytes | 8·m·n | 4·m·n | 4 |
 | | | | exponentials | – | m·tile | |
-| tiles.attention | host code in cuTile | tiles in a loop | loaded bytes | all pairs | up to the diagonal | 5 |
+| tiles.attention | host code in cuTile | tiles in a loop | loaded bytes | all pairs | half of them | 5 |
 | | | | instructions | n·n·64/32 | half of them | |
 | tiles.convert | host code in Gluon | where a layout changes | shared stores | 12·m·n | 4·m·n | 4 |
 | | | | sectors | 3·m·n/8 | 2·m·n/8 | |
 
 Derivations:
 
-**gemm**: blocks make 64 × 64 of C, in steps of 64 of k: two tiles of 64 × 64 halves, 16,384 bytes a step, and
-m·n·k / 64³ steps: m·n·k / 16 bytes. Without shared memory, four warps as 2 × 2 each load their halves of both
-tiles: twice as much. From shared memory each warp needs 32 × 64 halves of both, 8,192 bytes, and `ldmatrix` of
-four matrices brings 512: 16 a warp, 64 a step. Loads of 32 bits bring 128 bytes: 256 a step. Copying both tiles
-in takes 16,384 / 512 = 32 besides. A product of
-m16n8k16 takes one instruction for 2,048 multiply-adds, a multiply-add on the float32 lanes one for 32: a quarter
+**gemm**: blocks make 64 × 64 of C, in steps of 64 of k: two tiles of 64 × 64 halves, 16,384 bytes a
+step, and m·n·k / 64³ steps: m·n·k / 16 bytes. Without shared memory, four warps as 2 × 2 each load
+their halves of both tiles: twice as much. From shared memory each warp needs 32 × 64 halves of both,
+8,192 bytes, and `ldmatrix` of four matrices brings 512: 16 a warp, 64 a step. Loads of 32 bits bring
+128 bytes: 256 a step. Copying both tiles in takes 16,384 / 512 = 32 besides. A product of m16n8k16
+takes one instruction for 2,048 multiply-adds, a multiply-add on the float32 lanes one for 32: a quarter
 of m·n·k / 32 instructions leaves room for everything that is no product.
 
-**hopper**: as tensor.tile of lab 24: two copies a step, four products of m64n64k16, each counted by four warps.
+**hopper**: as tensor.tile of lab 24: two copies a step, four products of m64n64k16, each counted by
+four warps.
 
-**softmax**: a tile as wide as the next power of two holds a row, so each number is loaded once and has one
-exponential, the padding included. With two passes each number is loaded twice.
+**softmax**: a tile as wide as the next power of two holds a row, so each number is loaded once and has
+one exponential, the padding included. With two passes each number is loaded twice.
 
-**attention**: q once, and K and V of tiles up to the diagonal, 2 · 64 · 64 · 2 bytes a pair of tiles. A pair of
-tiles on the float32 lanes takes 2 · 64³ / 32 = 16,384 instructions for its multiply-adds; on tensor cores cuTile
-needs about 2,900 with its softmax. The budget is half of the former.
+**attention**: q once, and K and V of tiles up to the diagonal, 2 · 64 · 64 · 2 bytes a pair of tiles. A
+pair of tiles on the float32 lanes takes 2 · 64³ / 32 = 16,384 instructions for its multiply-adds; on
+tensor cores cuTile needs about 2,900 with its softmax. The budget is half of the former.
 
-**convert**: one change of the layout stores every float to shared memory and loads it again: 4·m·n bytes stored.
-Three of them take three times as many. Without any, a warp that loads along rows of x also stores along them,
-16 bytes of a column at a time: half sectors, so twice as many of them.
+**convert**: one change of the layout stores every float to shared memory and loads it again: 4·m·n
+bytes stored. Three of them take three times as many. Without any, a warp that loads along rows of x
+also stores along them, 16 bytes of a column at a time: half sectors, so twice as many of them.
 """
 
 from __future__ import annotations
@@ -189,7 +190,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "bank conflicts",
                 sense="==",
                 why="rows of 128 bytes, swizzled",
-                advice="Which swizzle separates 8 rows of 128 bytes that are read 16 bytes at a time? Count in "
+                advice="Which swizzle separates 8 rows of 128 bytes that are read 16 bytes at a time? "
+                "Count in "
                 "halves.",
                 case=EVERY,
             ),
@@ -205,11 +207,13 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "In a step: copy both tiles with `move`, commit, wait, synchronise; copy both fragments with their "
+            "In a step: copy both tiles with `move`, commit, wait, synchronise; copy both fragments with "
+            "their "
             "ldmatrix copies; `cute.gemm`; synchronise.",
             "A source of `move` has the modes (values, rows, columns, steps): `of_a[None, None, None, k]`. "
             "The fragments of ldmatrix are `left.retile(held_a)`, the sources `left.partition_S(tile_a)`.",
-            "The swizzle of rows of 128 bytes and accesses of 16 is (3, 4, 3) in bytes. A half has two bytes: "
+            "The swizzle of rows of 128 bytes and accesses of 16 is (3, 4, 3) in bytes. A half has two "
+            "bytes: "
             "one bit less at the base, so (3, 3, 3).",
         ),
         section="7 · Atoms that multiply",
@@ -247,11 +251,14 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "One warp: `cute.arch.elect_one()` expects 16,384 bytes; then both copies with `tma_bar_ptr=full`. "
+            "One warp: `cute.arch.elect_one()` expects 16,384 bytes; then both copies with "
+            "`tma_bar_ptr=full`. "
             "All threads wait for phase `k % 2`.",
-            "fence, four times cute.gemm on `held_a[None, None, i]` and `held_b[None, None, i]`, commit_group, "
+            "fence, four times cute.gemm on `held_a[None, None, i]` and `held_b[None, None, i]`, "
+            "commit_group, "
             "wait_group(0), and a barrier before the tiles are copied over.",
-            "The first product must not add: `mma.set(warpgroup.Field.ACCUMULATE, False)` before the loop, and "
+            "The first product must not add: `mma.set(warpgroup.Field.ACCUMULATE, False)` before the "
+            "loop, and "
             "True behind the first `cute.gemm`.",
         ),
         section="8 · The same loop with other atoms",
@@ -289,7 +296,8 @@ EXERCISES: tuple[Exercise, ...] = (
         hints=(
             "A block loads a tile of shape (1, N) at index (block, 0), N the next power of two.",
             "What lies outside must not change the maximum or the sum: padding_mode=ct.PaddingMode.NEG_INF.",
-            "e = ct.exp(row − ct.max(row, axis=1, keepdims=True)); store e / ct.sum(e, axis=1, keepdims=True). "
+            "e = ct.exp(row − ct.max(row, axis=1, keepdims=True)); store e / ct.sum(e, axis=1, "
+            "keepdims=True). "
             "What lies outside is not stored.",
         ),
         section="9 · Tiles without threads",
@@ -324,11 +332,14 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Start with top = −∞ as (64, 1), s = 0 as (64, 1) and total = 0 as (64, D), all float32. The loop is "
+            "Start with top = −∞ as (64, 1), s = 0 as (64, 1) and total = 0 as (64, D), all float32. The "
+            "loop is "
             "`for j in range(ct.bid(0) + 1)`.",
-            "scores = ct.mma(mine, ct.transpose(keys), zeros). In tile j = i, column ≤ row: two `ct.arange(64)` "
+            "scores = ct.mma(mine, ct.transpose(keys), zeros). In tile j = i, column ≤ row: two "
+            "`ct.arange(64)` "
             "as (1, 64) and (64, 1), and ct.where.",
-            "larger = ct.maximum(top, row maximum); w = ct.exp2(scores − larger); old = ct.exp2(top − larger); "
+            "larger = ct.maximum(top, row maximum); w = ct.exp2(scores − larger); old = ct.exp2(top − "
+            "larger); "
             "s = s · old + row sum of w; total = ct.mma(w as float16, values, total · old).",
         ),
         section="10 · Attention in thirty lines",
@@ -364,7 +375,8 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Loading wants lanes along the rows of x, storing wants them along the rows of y, which are columns "
+            "Loading wants lanes along the rows of x, storing wants them along the rows of y, which are "
+            "columns "
             "of x. In which of these two layouts are maximum and sum free of shared memory?",
             "With all 32 lanes of a warp in one column, ([4, 1], [32, 1], [1, num_warps], [0, 1]), a column "
             "never leaves its warp.",

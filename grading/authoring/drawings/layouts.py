@@ -44,14 +44,14 @@ DRAWINGS = (
         "24 offsets. The tile takes 0, 2, 4, 6; its copy at 1 takes the odd ones; both are repeated at 8 and at 16.",
         column(
             cells(
-                ["rwrwrwrw" + "g.g.g.g." + "g.g.g.g."],
+                ["rwrwrwrw" + "g" * 16],
                 [[str(i) for i in range(24)]],
                 size=24,
             ),
             row(
                 box("tile", "read", "(4):(2)"),
                 box("its copy", "write", "at 1"),
-                box("copies", "good", "at 8, 16"),
+                box("copies of both", "good", "at 8 and 16"),
             ),
         ),
     ),
