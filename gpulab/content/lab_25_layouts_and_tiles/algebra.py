@@ -96,7 +96,8 @@ def coalesced(numbers: Numbers, modes: int, powers: bool = False) -> Layout:
 
 def coalesce_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Layouts whose modes are split, and among which there are modes of size 1."""
-    kind, questions = sizes["kind"], []
+    kind = sizes["kind"]
+    questions: list[tuple[Any, ...]] = []
     for _ in range(6):
         layout: Layout = []
         for size, stride in coalesced(numbers, FEW if kind == "few modes" else MANY):
@@ -113,7 +114,8 @@ def coalesce_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
 
 def compose_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """A layout, a size and a stride that divides it: whole modes are skipped, then a part of one."""
-    kind, questions = sizes["kind"], []
+    kind = sizes["kind"]
+    questions: list[tuple[Any, ...]] = []
     for _ in range(8):
         layout = coalesced(numbers, FEW if kind == "within a mode" else MANY)
         skipped = 0 if kind == "from the start" else int(numbers.integers(len(layout) - 1))
@@ -134,7 +136,8 @@ def compose_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
 
 def complement_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Tiles that take no offset twice, and how many offsets there are."""
-    kind, questions = sizes["kind"], []
+    kind = sizes["kind"]
+    questions: list[tuple[Any, ...]] = []
     for _ in range(6):
         tile: Layout = []
         end = 1
@@ -153,7 +156,7 @@ def complement_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]
 
 def divide_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """A layout with sizes that are powers of two, and a tile of 2ᵖ elements with stride 2ᵠ."""
-    questions = []
+    questions: list[tuple[Any, ...]] = []
     for _ in range(6):
         layout = coalesced(numbers, 1 if sizes["kind"] == "one mode" else 4, powers=True)
         if sizes["kind"] == "one mode":
