@@ -785,8 +785,8 @@ gpulab.recap("25")
 # | merge (S, D) and (s, d) | allowed if d = S · D |
 # | pick every stride-th index | jump over whole modes, split one, go on with stride 1 |
 # | divide into tiles | A ∘ tile, and A ∘ complement of the tile |
-# | avoid conflicts | base = log2(access), base + shift = max(7, log2(row)) |
-# | swizzle elements instead of bytes | lower the base by log2(bytes of an element) |
+# | avoid conflicts | keep an access together, and change its bank by bits that differ between rows that collide |
+# | swizzle elements instead of bytes | lower the base by log2(bytes of an element); the shift stays |
 # | copy 128 bits | an atom of 128 bits, neighbouring values, `assumed_align=16` |
 #
 # ### Claims you will meet, and what is right

@@ -263,7 +263,7 @@ gpulab.plot.panels(
 # |---|---|---|
 # | MMA atom | `warp.MmaF16BF16Op(HALF, FLOAT, (16, 8, 16))` | `warpgroup.MmaF16BF16Op(HALF, FLOAT, (64, 64, 16), warpgroup.OperandSource.SMEM, K, K)` with `K = cute.nvgpu.OperandMajorMode.K` |
 # | tiled MMA | 2 × 2 warps | `cute.make_tiled_mma(op)`: one warpgroup |
-# | layout | swizzle (3, 3, 3), rows of 64 | `warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, HALF)`, repeated by `cute.tile_to_shape(atom, (64, 64), (0, 1))`: the same swizzle |
+# | layout | your swizzle, rows of 64 | `warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, HALF)`, repeated by `cute.tile_to_shape(atom, (64, 64), (0, 1))`: the same swizzle |
 # | copy | `cp.async`, tiled over threads | `load, at = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout, (64, 64))`: pass both to the kernel, and `at` instead of `a` |
 # | who copies what | `mover.partition_S`, `partition_D` | `to, of = cpasync.tma_partition(load, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(steps, 0, 2))`; step k is `of[None, k]` |
 # | wait for the copy | commit, wait, barrier | an mbarrier: `cute.arch.mbarrier_wait(full, phase)` |
@@ -547,15 +547,15 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** The compiler found `cp.async`, shared memory, swizzles and `ldmatrix` by itself. FlashAttention-3 is still
-# faster on Hopper, because two warpgroups take turns between exponentials and products (lab 26A). A tile language decides
-# that for you as well, and you cannot decide otherwise.
+# **Why.** The compiler found `cp.async`, shared memory without conflicts and `ldmatrix` by itself. On Hopper,
+# FlashAttention-3 gains its speed by letting two warpgroups take turns between exponentials and products (lab 26A). In a
+# tile language such a schedule is the compiler's to find. You cannot write it.
 #
 # ## 11 · A layout that changes once
 #
 # **Gluon** lies in between. It is Triton with layouts: each tensor of a kernel has a layout in its type that says which
-# lane holds which element, and changing it is an operation that you write, `gl.convert_layout`. Values that must go to
-# another lane of another warp go through shared memory.
+# lane holds which element, and changing it is an operation that you write, `gl.convert_layout`. A value that must go to
+# another warp goes through shared memory.
 #
 # A layout is given by four lists: `gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])` gives each lane 1 × 4 elements, has
 # 4 × 8 lanes and 4 × 1 warps, and counts axis 1 fastest. What is larger is repeated.
