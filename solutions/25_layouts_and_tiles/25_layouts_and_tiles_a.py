@@ -155,7 +155,15 @@ gpulab.check("layout.coalesce", coalesce)
 # The **composition** A ∘ B is the layout with (A ∘ B)(i) = A(B(i)). That it is a layout again, with a short list of
 # modes, is what makes the algebra useful.
 #
-# Take A = (4, 8):(8, 1) and B = (8):(2), which picks every second index. The picked indices are 0, 2, 4, 6, …, 14.
+# Take A = (4, 8):(8, 1) and B = (8):(2), which picks every second index.
+
+# %%
+outer, inner = [(4, 8), (8, 1)], [(8, 2)]
+print("B(i):   ", [at(inner, i) for i in range(8)])
+print("A(B(i)):", [at(outer, at(inner, i)) for i in range(8)])
+
+# %% [markdown]
+# Which layout gives the second list? Derive it from the modes.
 #
 # - A's first mode has size 4. Every second of its coordinates is 0 and 2: two elements, 2 · 8 = 16 apart. That gives the
 #   mode (2, 16).
@@ -543,7 +551,18 @@ gpulab.show(gpulab.profile(copy, a, b), view="accesses")
 #
 # Reading a tile by columns takes no new code: composed with (32, 32):(32, 1), whose index runs along the rows, a tile
 # becomes its transpose. The same partition then reads down the columns.
-#
+
+
+# %%
+@cute.jit
+def turn():
+    by_rows = cute.make_layout((32, 32), stride=(32, 1))
+    print(by_rows, "composed with itself is", cute.composition(by_rows, by_rows))
+
+
+turn()
+
+# %% [markdown]
 # | write | meaning |
 # |---|---|
 # | `cute.local_tile(x, (32, 32), (i, j))` | the tile of 32 × 32 at (i, j) of x |

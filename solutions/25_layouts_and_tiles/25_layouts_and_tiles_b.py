@@ -238,7 +238,7 @@ gpulab.check("tiles.gemm", gemm)
 # %% [markdown]
 # **See.** Instructions of warps, requests and bytes: `direct` beside your kernel, for 64 × 64 × 128.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(gemm)
 reports = {name: gpulab.profile(function, a, b, c) for name, function in (("direct", direct), ("gemm", gemm))}
 gpulab.plot.panels(
@@ -530,7 +530,7 @@ gpulab.check("tiles.attention", attention)
 # %% [markdown]
 # **See.** What the compiler made of it: the bytes of your kernel by where they go, for 256 tokens.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(attention)
 q, k, v = (cp.asarray((numbers.standard_normal((256, 64)) / 3).astype(np.float16)) for _ in range(3))
 out = cp.empty((256, 64), cp.float32)
@@ -643,7 +643,7 @@ gpulab.check("tiles.convert", convert)
 # %% [markdown]
 # **See.** Bytes through shared memory, and instructions of warps, before and after.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(convert)
 reports = {"careful": gpulab.profile(careful, x, y), "convert": gpulab.profile(convert, x, y)}
 gpulab.plot.panels(
@@ -800,7 +800,7 @@ for language, function in SIX.items():
     table[language] = {name: report[metric] for name, metric in COUNTS.items()}
     print(f"{language:10}" + "".join(f"{value:>17,.0f}" for value in table[language].values()))
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.plot.panels(
     {
         name: {language: row[name] for language, row in table.items()}
