@@ -26,6 +26,7 @@ MODULES = (
     "serving",
     "pipelines",
     "tensor_cores",
+    "layouts",
     "attention_now",
     "training",
     "experts",

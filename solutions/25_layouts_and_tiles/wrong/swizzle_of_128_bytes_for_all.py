@@ -1,0 +1,3 @@
+# exercise: layout.swizzle  fails: right  says: no longer lie together
+def swizzle(row, access):
+    return [5, 2, 5]
