@@ -344,7 +344,9 @@ def grafts(course: Course, lab: Lab, folder: Path) -> tuple[dict[str, dict[str, 
     found: dict[str, dict[str, NotebookNode]] = {name: {} for name in lab.notebooks}
     unread: list[str] = []
     with archives.opened(folder) as opened:
-        everybody = find_submissions(opened, lab.name, list(lab.notebooks), of_lab(course, lab.name), folder)
+        everybody = find_submissions(
+            opened, lab.name, list(lab.notebooks), of_lab(course, lab.name), folder, marks=lab.marks
+        )
         for submission in everybody:
             for name, path in submission.notebooks.items():
                 try:

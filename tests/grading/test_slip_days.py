@@ -90,6 +90,22 @@ def test_an_extension_without_labs_is_for_all_and_the_latest_date_counts() -> No
     assert found[NAMES[1]] == late.Charge(0.1, 0, "due 2027-01-03 00:00 UTC (illness); late by 1 h; 10 % off")
 
 
+@pytest.mark.parametrize(
+    ("due", "handed_in", "words"),
+    [
+        ("2027-01-15 23:59", "2027-01-17 22:10", "late by 1 day 22 h 11 min; 20 % off"),
+        ("2027-01-15 23:59", "2027-01-16 00:59", "late by 1 h; 10 % off"),
+        ("2027-01-15 23:59", "2027-01-16 00:00", "late by 1 min; 10 % off"),
+        ("2027-01-15 12:00", "2027-01-18 12:05", "late by 3 days 5 min; 40 % off"),
+    ],
+)
+def test_how_late_it_was_is_told_to_the_minute(due: str, handed_in: str, words: str) -> None:
+    """So that a student who reckons it from the two times gets the same."""
+    known = Settings(due={NAMES[0]: datetime.fromisoformat(due)}, late=Late(0.1))
+    found = late.charges(known, "ada", {NAMES[0]: datetime.fromisoformat(handed_in)})
+    assert found[NAMES[0]].why == words
+
+
 RULES = f"""
 timezone = "UTC"
 [due]
