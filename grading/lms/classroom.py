@@ -13,7 +13,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
@@ -232,6 +232,10 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
             rows.append({**refused, "student": student, "reason": texts.clean(reason)})
     tables.write_grades(course, {lab.name, *others}, rows)
     final.write(course, lab, result.table)
+    for name, table in result.others.items():
+        if course.grades.with_name(f"grades-{name}.csv").exists():
+            with suppress(GradingError):  # a lab that is released no more keeps its last table
+                final.write(course, open_lab(course, name), table)
     class_page.write(course, {lab.name: result.table, **result.others})
 
 

@@ -361,6 +361,13 @@ def test_a_download_of_canvas_becomes_grades_in_its_own_columns(
         "cleo": "missing",
         "eve (Canvas 4799)": "refused",
     }
+    assert "no assignment" not in out
+    roster.write_text(roster.read_text().replace("Section\n", "Section,Caches (56),Total\n", 1))
+    assert grade(school.course, "--export", "canvas") == 0  # the title is remembered
+    out = capsys.readouterr().out
+    assert "Canvas has no assignment 'Memory (55)', so the import would make a new one." in out
+    assert "It has 'Caches (56)'\n" in out
+    assert list(next(csv.DictReader(exported.open())))[-1] == "Memory (55)"
 
 
 def test_a_download_of_moodle_goes_back_with_the_points_that_a_person_gave(
