@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -323,3 +324,4 @@ def test_who_has_a_whole_solution_without_a_word_of_its_own_is_named_and_who_wro
     by_id["diffuse"].source = re.sub(r"\bi\b", "x", by_id["diffuse"].source)
     (found,) = compared(holds, {"ann": copied, "bob": own, "cy": released})
     assert found.students == ("ann", SOLUTION) and found.cells[similar.TOGETHER] == pytest.approx(1)
+    assert similar_page.names(replace(found, students=(SOLUTION, "tia"))) == "tia · the lab's solution"
