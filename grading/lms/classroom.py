@@ -35,7 +35,7 @@ from grading.lms.engines import Engine, engine
 from grading.lms.final import Final
 from grading.lms.gradebook import GradebookError
 from grading.lms.roster import Roster, Student, of_lab
-from grading.lms.submissions import Submission, find_submissions
+from grading.lms.submissions import Submission, find_submissions, sender_of
 
 if TYPE_CHECKING:
     from grading.gpu_stage.devices import Timer
@@ -227,6 +227,10 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
         rows += [each.row() for each in grades]
     refused = {"lab": lab.name, "state": final.REFUSED}
     known = {each.who.id for each in result.table}
+    known |= {sender_of(each.sent_as) for each in result.table if each.cells}
+    for sender, reason in tables.of_nobody(course, lab.name):  # in an earlier run
+        if sender not in known:
+            result.refused.setdefault(sender, reason)
     for student, reason in result.refused.items():
         if student not in known:
             rows.append({**refused, "student": student, "reason": texts.clean(reason)})

@@ -84,6 +84,14 @@ def sent_as(course: Course, lab: str, student: str) -> str:
         return ""
 
 
+def sender_of(called: str) -> str:
+    """Who sent what an LMS called so, as messages name a sender that is nobody's; empty for no such name."""
+    for lms, pattern in (("moodle", MOODLE), ("canvas", CANVAS)):
+        if match := pattern.fullmatch(called):
+            return str(Sender(match["key"], lms, match["name"] or ""))
+    return ""
+
+
 def by_canvas(course: Course, lab: str, student: str) -> bool:
     """Whether the student's latest file came from Canvas."""
     return bool(CANVAS.fullmatch(sent_as(course, lab, student)))

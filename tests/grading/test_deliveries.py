@@ -363,11 +363,20 @@ def test_a_download_of_canvas_becomes_grades_in_its_own_columns(
     }
     assert "no assignment" not in out
     roster.write_text(roster.read_text().replace("Section\n", "Section,Caches (56),Total\n", 1))
-    assert grade(school.course, "--export", "canvas") == 0  # the title is remembered
+    assert grade(school.course, "--export", "canvas") == 0  # the title is remembered, and the file of nobody
     out = capsys.readouterr().out
+    assert "1 file was refused (eve (Canvas 4799))" in out
+    states = {r["student"]: r["state"] for r in csv.DictReader(school.course.grades.open())}
+    assert states["eve (Canvas 4799)"] == "refused"
     assert "Canvas has no assignment 'Memory (55)', so the import would make a new one." in out
     assert "It has 'Caches (56)'\n" in out
     assert list(next(csv.DictReader(exported.open())))[-1] == "Memory (55)"
+    roster.write_text(roster.read_text() + '"Sm, Eve",4799,,eve,A\n')
+    for files, state in (((), "missing"), ((delivery,), "ungraded")):
+        assert grade(school.course, *files) == 0
+        states = {r["student"]: r["state"] for r in csv.DictReader(school.course.grades.open())}
+        assert states["eve"] == state
+        assert ("eve (Canvas 4799)" in states) == (state == "missing")  # until the file is graded
 
 
 def test_a_download_of_moodle_goes_back_with_the_points_that_a_person_gave(
