@@ -122,7 +122,7 @@ def own_course(options: argparse.Namespace, course: Course) -> int:
 def grade(options: argparse.Namespace, course: Course) -> int:
     """Grade a folder or zip of submissions into the gradebook."""
     from grading.core.sandbox import Limits
-    from grading.lms import classroom, exports, handback, screen, todo
+    from grading.lms import classroom, exports, handback, roster, screen, todo
 
     began = time.monotonic()
     limits = Limits.of(options.limit)
@@ -149,7 +149,11 @@ def grade(options: argparse.Namespace, course: Course) -> int:
     for layout in dict.fromkeys(options.export):
         path = exports.write(course, options.lab, layout, result.table, options.title, options.provisional)
         console.print(f"wrote {path}", markup=False)
-        for line in exports.left_out(layout, result.table, options.provisional):
+        told = exports.left_out(layout, result.table, options.provisional)
+        if layout == "canvas":
+            titles = roster.of_lab(course, options.lab).titles
+            told += exports.unknown_title(exports.title_of(course, options.lab), titles)
+        for line in told:
             console.print(f"    {line}", markup=False)
     for way in dict.fromkeys(options.feedback):
         packed, told = handback.write(course, result.lab, way, result.table, options.provisional)
@@ -403,7 +407,9 @@ def parser() -> argparse.ArgumentParser:
         "feedback (default: leave them empty, so that the LMS keeps what it has)",
     )  # fmt: skip
     command.add_argument(
-        "--title", default="", help="what that LMS calls the assignment (default: the lab's name)"
+        "--title",
+        default="",
+        help="what Canvas calls the assignment (default: as in an earlier run, or the lab's name)",
     )
     command.add_argument(
         "--gradebook", metavar="URL", default="", help="such as postgresql://user:password@host/database "

@@ -94,8 +94,9 @@ def results(course: Course, lab_name: str, submission: Path, limits: Limits) -> 
         shutil.copytree(submission, Path(place, "in", "student"), symlinks=True)
         try:
             found = find_submissions(
-                Path(place, "in"), lab.name, list(lab.notebooks), Roster(), submission, scratch=inside
-            )
+                Path(place, "in"), lab.name, list(lab.notebooks), Roster(), submission,
+                scratch=inside, marks=lab.marks,
+            )  # fmt: skip
             environ = environment.digest(course, [repr(limits), repr(lab.questions)])
             store = Store(Path(place, "verdicts"))
             result = classroom.plan(course, lab, found, store, environ)

@@ -125,6 +125,11 @@ class Course:
         return self.home / "rosters.json"
 
     @property
+    def titles(self) -> Path:
+        """What Canvas calls the assignment of each lab."""
+        return self.home / "titles.json"
+
+    @property
     def senders(self) -> Path:
         """What an LMS called each student's file or folder."""
         return self.home / "senders"

@@ -534,9 +534,10 @@ def describe() -> Iterator[tuple[str, bool, str]]:
     if why:
         yield "container", bool(engine), engine or absent
     else:
-        slow = no_template()
-        warm = "a copy of a process that has imported everything, in a sandbox of its own"
-        yield "submission", True, f"each imports everything anew, because {slow}" if slow else warm
+        why = no_template()
+        again = f"each imports everything again and takes longer, because {why}"
+        copied = "a copy of a process that has imported everything, in a sandbox of its own"
+        yield "submission", True, again if why else copied
     if os.getuid() == 0:
         yield "user", True, AS_ROOT
     why = seccomp.obstacle() or no_wire()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 
 from grading.core.graft import Graft
-from grading.core.notebooks import Question
+from grading.core.notebooks import Question, grade_id
 from grading.core.verdicts import NotebookVerdict
 
 
@@ -20,6 +20,14 @@ class Lab:
     name: str
     notebooks: dict[str, NotebookNode]
     questions: dict[str, tuple[Question, ...]]
+
+    @property
+    def marks(self) -> dict[str, frozenset[str]]:
+        """The grade ids in each notebook, by which one is known whatever its file is called."""
+        return {
+            name: frozenset(mark for cell in notebook.cells if (mark := grade_id(cell)))
+            for name, notebook in self.notebooks.items()
+        }
 
 
 @dataclass

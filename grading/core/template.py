@@ -64,6 +64,7 @@ def warm() -> None:
     """Import what recordings need and compile one kernel, which loads the rest."""
     from gpulab.checks import registry
     from gpulab.checks.evidence import LaunchTrace
+    from gpulab.checks.spec import GPU
     from gpulab.simulator.compile import CompileError, ptxas
 
     for name in IMPORTED:
@@ -73,7 +74,7 @@ def warm() -> None:
     names: dict[str, Any] = {}
     exec(KERNEL, names)
     arrays = [{"array": name, "shape": [32], "dtype": "float32", "role": "out"} for name in "ab"]
-    case = {"name": "", "arguments": arrays, "face": "cuda", "launch": [[1], [32], 0]}
+    case = {"name": "", "arguments": arrays, "face": "cuda", "gpu": GPU, "launch": [[1], [32], 0]}
     LaunchTrace.record(names["copy"], recorder.Record(os.devnull), "", case)
     with contextlib.suppress(CompileError, ImportError, OSError):  # NVIDIA's linker, for `recorder.link`
         ptxas.resources(LINKED)

@@ -23,6 +23,7 @@ UNKNOWN_SENDER = (
     "nobody on the roster ({roster}) has the number {key} in the column '{lms}', nor alone that name; "
     "add it there and grade again"
 )
+OF_NOBODY = tuple(text.partition("(")[0] for text in (UNKNOWN_STUDENT, UNKNOWN_SENDER))  # how those begin
 HANDED_IN_TWICE = "a second submission of {student}; the other one was graded, take one away"
 
 # What the graft found.

@@ -13,7 +13,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
@@ -35,7 +35,7 @@ from grading.lms.engines import Engine, engine
 from grading.lms.final import Final
 from grading.lms.gradebook import GradebookError
 from grading.lms.roster import Roster, Student, of_lab
-from grading.lms.submissions import Submission, find_submissions
+from grading.lms.submissions import Submission, find_submissions, sender_of
 
 if TYPE_CHECKING:
     from grading.gpu_stage.devices import Timer
@@ -227,11 +227,19 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
         rows += [each.row() for each in grades]
     refused = {"lab": lab.name, "state": final.REFUSED}
     known = {each.who.id for each in result.table}
+    known |= {sender_of(each.sent_as) for each in result.table if each.cells}
+    for sender, reason in tables.of_nobody(course, lab.name):  # in an earlier run
+        if sender not in known:
+            result.refused.setdefault(sender, reason)
     for student, reason in result.refused.items():
         if student not in known:
             rows.append({**refused, "student": student, "reason": texts.clean(reason)})
     tables.write_grades(course, {lab.name, *others}, rows)
     final.write(course, lab, result.table)
+    for name, table in result.others.items():
+        if course.grades.with_name(f"grades-{name}.csv").exists():
+            with suppress(GradingError):  # a lab that is released no more keeps its last table
+                final.write(course, open_lab(course, name), table)
     class_page.write(course, {lab.name: result.table, **result.others})
 
 
@@ -344,7 +352,9 @@ def grafts(course: Course, lab: Lab, folder: Path) -> tuple[dict[str, dict[str, 
     found: dict[str, dict[str, NotebookNode]] = {name: {} for name in lab.notebooks}
     unread: list[str] = []
     with archives.opened(folder) as opened:
-        everybody = find_submissions(opened, lab.name, list(lab.notebooks), of_lab(course, lab.name), folder)
+        everybody = find_submissions(
+            opened, lab.name, list(lab.notebooks), of_lab(course, lab.name), folder, marks=lab.marks
+        )
         for submission in everybody:
             for name, path in submission.notebooks.items():
                 try:

@@ -7,7 +7,9 @@ asks for Identifier, Grade and "Last modified (grade)" (in the site's language; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import csv
+import json
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from grading.core import texts
@@ -15,6 +17,7 @@ from grading.core.course import Course
 from grading.core.errors import GradingError
 from grading.core.verdicts import write_whole
 from grading.lms.final import MISSING, Final
+from grading.lms.roster import remembered
 from grading.lms.tables import as_csv
 
 Row = dict[str, object]
@@ -85,6 +88,14 @@ def _comment(grade: Final) -> str:
 LAYOUTS: dict[str, Callable[[Iterable[Final], str, bool], str]] = {"canvas": canvas, "moodle": moodle}
 
 
+def title_of(course: Course, lab: str, given: str = "") -> str:
+    """What Canvas calls the lab's assignment: as given now or in an earlier run, or the lab's name."""
+    titles = remembered(course.titles)
+    if given and titles.get(lab) != given:
+        write_whole(course.titles, json.dumps({**titles, lab: given}, indent=1))
+    return given or titles.get(lab, lab)
+
+
 def write(
     course: Course, lab: str, layout: str, grades: Iterable[Final], title: str = "", provisional: bool = False
 ) -> Path:
@@ -99,8 +110,26 @@ def write(
             "worksheet of the assignment from Moodle and give it with --roster"
         )
     path = course.grades.with_name(f"grades-{lab}-{layout}.csv")
-    write_whole(path, LAYOUTS[layout](grades, title or lab, provisional))
+    write_whole(path, LAYOUTS[layout](grades, title_of(course, lab, title), provisional))
     return path
+
+
+def changed(course: Course, lab: str, grades: Iterable[Final]) -> list[str]:
+    """Whose grade is final, and not what the files for an LMS say that were written before."""
+    found = {}
+    for layout in LAYOUTS:
+        path = course.grades.with_name(f"grades-{lab}-{layout}.csv")
+        if not path.is_file():
+            continue
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        title = "Grade" if layout == "moodle" else next(reversed(rows[0]), "") if rows else ""
+        said = {row["Identifier" if layout == "moodle" else "SIS Login ID"]: row[title] for row in rows}
+        for each in grades:
+            key = f"Participant {each.who.moodle}" if layout == "moodle" else each.who.id
+            if said.get(key, number := _number(exported(each))) != number and number:
+                found[each.who.id] = number
+    return list(found)
 
 
 def left_out(layout: str, grades: Iterable[Final], provisional: bool = False) -> list[str]:
@@ -115,3 +144,14 @@ def left_out(layout: str, grades: Iterable[Final], provisional: bool = False) ->
             )
             why.setdefault(words, []).append(f"{grade.who.id} ({grade.state})")
     return [f"{len(who)} {words}: {texts.some(who)}" for words, who in why.items()]
+
+
+def unknown_title(title: str, titles: Sequence[str]) -> list[str]:
+    """What a person should know of a title that is none of Canvas's assignments, where those are known."""
+    if not titles or title in titles:
+        return []
+    has = texts.some([repr(each) for each in titles], 6)
+    return [
+        f"Canvas has no assignment '{title}', so the import would make a new one. Add --title and what "
+        f"Canvas calls it; later runs remember it. It has {has}"
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
@@ -38,8 +39,9 @@ def collect(
     untimed: list[str] = []
     with tempfile.TemporaryDirectory(prefix="gpulab-zips-") as scratch:
         delivered = find_submissions(
-            folder, lab.name, names, roster, called, scratch=Path(scratch), other_labs=labs, released=released
-        )
+            folder, lab.name, names, roster, called,
+            scratch=Path(scratch), other_labs=labs, released=released, marks=lab.marks,
+        )  # fmt: skip
         before = {s.student for s in delivered if (course.submitted / s.student / lab.name).is_dir()}
         same = _copies(known.groups_of(lab.name), delivered, before)
         for submission in delivered:
@@ -127,26 +129,25 @@ def _doubts_of_time(
         return
     here = {s.student: s for s in submissions if not s.refused}
     timed = {who for who in here if (course.submitted / who / lab / late.STAMP).is_file()}
-    named = [who for who, each in here.items() if each.late and who not in timed]
+    unread = {who: each.who.handed_in for who, each in here.items() if _unreadable(each, known)}
+    named = [who for who, each in here.items() if each.late and who not in timed and who not in unread]
     if named:
         yield (
             f"Canvas marks these as LATE, but not since when, so nothing is taken off: {texts.some(named)}. "
             "Write the times into a column handed_in of the roster"
         )
     unknown = [who for who in here if who not in timed and who not in named and here[who].notebooks]
-    unknown = [who for who in unknown if not _unreadable(here[who], known)]
-    unknown = [who for who in unknown if not by_canvas(course, lab, who)]  # which says who is late
+    unknown = [
+        who for who in unknown if who not in unread and not by_canvas(course, lab, who)
+    ]  # which says who is late
     if unknown:
         yield (
             f"no time of handing in is known of {texts.some(unknown)}, so they count as on time. "
             "Write the times into a column handed_in of the roster"
         )
-    odd = [f"{who} '{each.who.handed_in}'" for who, each in here.items() if _unreadable(each, known)]
-    if odd:
-        yield (
-            f"this time of handing in cannot be read, so it does not count: {texts.some(odd)}. "
-            "Write 2027-01-17 22:10"
-        )
+    if unread:
+        odd = texts.some([f"{who} '{said}'" for who, said in unread.items()])
+        yield f"this time of handing in cannot be read, so it does not count: {odd}. Write 2027-01-17 22:10"
     everybody = {*roster.students, *here}
     tables: dict[str, Collection[str]] = {
         "extension": known.extensions,
@@ -154,14 +155,21 @@ def _doubts_of_time(
         f"waive.{lab}": known.waived.get(lab, {}),
     }
     for table, ids in tables.items():
-        places = (course.submitted / who for who in ids)
         if strangers := [
-            place.name for place in places if place.name not in everybody and not place.is_dir()
+            who for who in ids if who not in everybody and not (course.submitted / who).is_dir()
         ]:
+            named = [_with_a_guess(who, everybody) for who in strangers]
             yield (
-                f"nobody has this id, so nobody gets what [{table}] gives it: {texts.some(strangers)}. "
+                f"nobody has this id, so nobody gets what [{table}] gives it: {texts.some(named)}. "
                 f"Correct it in {course.settings.name}"
             )
+
+
+def _with_a_guess(who: str, everybody: Collection[str]) -> str:
+    """``adda (ada?)``: an id that nobody has, and the one that may be meant."""
+    longer = [each for each in everybody if each.startswith(f"{who}@")]  # an address without its host
+    near = longer or difflib.get_close_matches(who, everybody, 1)
+    return f"{who} ({near[0]}?)" if near else who
 
 
 def _unreadable(submission: Submission, known: settings.Settings) -> bool:

@@ -110,13 +110,11 @@ def _charge(known: Settings, student: str, lab: str, when: datetime, left: int) 
 
 
 def _span(time: timedelta) -> str:
-    """``1 day 3 h``, or minutes where it is less than an hour; what has begun counts."""
-    minutes = math.ceil(time / timedelta(minutes=1))
-    if minutes < 60:
-        return f"{minutes} min"
-    days, hours = divmod(math.ceil(minutes / 60), 24)
-    parts = [f"{days} day{'s' * (days != 1)}"] * bool(days) + [f"{hours} h"] * bool(hours)
-    return " ".join(parts)
+    """``1 day 3 h 11 min``, as a student reckons it; a minute that has begun counts."""
+    hours, minutes = divmod(math.ceil(time / timedelta(minutes=1)), 60)
+    days, hours = divmod(hours, 24)
+    parts = (days, f"day{'s' * (days != 1)}"), (hours, "h"), (minutes, "min")
+    return " ".join(f"{number} {unit}" for number, unit in parts if number)
 
 
 def of_everybody(course: Course, book: Gradebook, students: Collection[str] | None = None) -> Charges:

@@ -29,6 +29,7 @@ COLUMNS = {
     "section": ("section", "Section"),
     "handed_in": ("handed_in", "Last modified (submission)"),
 }
+ASSIGNMENT = re.compile(r".*\S \(\d+\)")  # a column of Canvas's export: "Memory (9876)"
 PARTICIPANT = re.compile(r"\D*(\d+)")  # "Participant 4711" in the worksheet, 4711 in names of files
 
 
@@ -68,10 +69,14 @@ class Sender:
 
 @dataclass(frozen=True)
 class Roster:
-    """The students of a class by id; `path` is None where there is no roster, and everybody is welcome."""
+    """The students of a class by id; `path` is None where there is no roster, and everybody is welcome.
+
+    `titles` are the assignments in Canvas's export of its gradebook.
+    """
 
     path: Path | None = None
     students: dict[str, Student] = field(default_factory=dict)
+    titles: tuple[str, ...] = ()
 
     def find(self, sender: Sender) -> Student | None:
         """The student who sent it: by number, then by a name that only one has."""
@@ -137,7 +142,8 @@ def read_roster(path: Path) -> Roster:
         count = Counter(filter(None, (getattr(student, what) for student in found)))
         if twice := sorted(value for value, times in count.items() if times > 1):
             raise GradingError(f"{path} has some {words} more than once: {', '.join(twice[:5])}")
-    return Roster(path, {student.id: student for student in found})
+    titles = tuple(filter(ASSIGNMENT.fullmatch, columns)) if "SIS Login ID" in columns else ()
+    return Roster(path, {student.id: student for student in found}, titles)
 
 
 def of_lab(course: Course, lab: str, given: Path | None = None) -> Roster:
@@ -146,7 +152,7 @@ def of_lab(course: Course, lab: str, given: Path | None = None) -> Roster:
     Without such a memory a later run would leave out who is missing, and what an LMS needs to know of
     everybody. Raises GradingError for a file that is not there, or is no roster.
     """
-    paths = _remembered(course)
+    paths = remembered(course.rosters)
     if given:
         path = given.resolve()
         if not path.is_file():
@@ -165,13 +171,14 @@ def of_lab(course: Course, lab: str, given: Path | None = None) -> Roster:
     return read_roster(path)
 
 
-def _remembered(course: Course) -> dict[str, str]:
+def remembered(path: Path) -> dict[str, str]:
+    """What an option said of each lab in an earlier run. Raises GradingError for a damaged file."""
     try:
-        return dict(json.loads(course.rosters.read_text(encoding="utf-8")))
+        return dict(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError) as error:
-        raise GradingError(f"{course.rosters} is damaged: delete it and give --roster again") from error
+        raise GradingError(f"{path} is damaged: delete it and give --roster and --title again") from error
 
 
 def _students(rows: Iterable[dict[str, str]]) -> Iterator[Student]:

@@ -19,6 +19,8 @@ from grading.core.verdicts import ExerciseVerdict
 from grading.lms import final
 from grading.lms.classroom import ClassResult
 
+EVERY = 60.0  # seconds between two lines where there is no bar
+
 
 class Bar:
     """One bar for each step of the work, with the time left and submissions per second."""
@@ -38,9 +40,24 @@ class Bar:
         self.progress.update(self.steps[step], completed=done, total=total, rate=rate)  # type: ignore[arg-type]
 
 
+class Lines:
+    """A line a minute in place of a bar, so that the log of a long run says how far it came."""
+
+    def __init__(self, console: Console):
+        self.console, self.last = console, console.get_time()
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        if (now := self.console.get_time()) - self.last >= EVERY:
+            self.last = now
+            self.console.print(f"{step}: {done} of {total}", markup=False)
+
+
 @contextmanager
-def progress_bar(console: Console) -> Iterator[Bar]:
-    """A progress bar on a terminal; nothing elsewhere."""
+def progress_bar(console: Console) -> Iterator[Bar | Lines]:
+    """A progress bar on a terminal, and a line a minute elsewhere."""
+    if not console.is_terminal:
+        yield Lines(console)
+        return
     columns = (
         TextColumn("{task.description:<10}"),
         BarColumn(),
@@ -48,7 +65,7 @@ def progress_bar(console: Console) -> Iterator[Bar]:
         TimeRemainingColumn(compact=True),
         TextColumn("{task.fields[rate]}"),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         yield Bar(progress)
 
 

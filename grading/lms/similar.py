@@ -3,10 +3,12 @@
 What the course itself holds of an exercise counts nothing, however many students have it: the released
 notebook, the lab's solution and the wrong answers beside it. What is left counts however many have it, so
 that half a class with one odd answer is a group; a feature that few have only weighs more (log of the class's
-size over how many have it). There are two kinds of features: structure (runs of tokens of Python's normal
-form, with names of one's own all alike, so that renaming, other loops and turned operands hide nothing) and
-letters (runs of tokens as they were typed, with names and comments). Only the letters are compared with the
-solution as well, which takes part as if it were a student: its structure is what everybody is to find.
+size over how many have it). There are three kinds of features: structure (runs of tokens of Python's normal
+form, with names of one's own all alike, so that renaming, other loops and turned operands hide nothing),
+letters (runs of tokens as they were typed, with a name or comment of one's own) and text (all runs as they
+were typed, of all answers together: short answers may agree by chance, and a whole lab of them does not).
+Only letters and text are compared with the solution as well, which takes part as if it were a student: its
+structure is what everybody is to find.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -47,7 +49,7 @@ class Kind:
     least: float
 
 
-KINDS = {"structure": Kind(8, 12, 0.3), "letters": Kind(8, 40, 0.8)}
+KINDS = {"structure": Kind(8, 12, 0.3), "letters": Kind(8, 40, 0.8), "text": Kind(8, 200, 0.9)}
 STRUCTURE, LETTERS = KINDS["structure"], KINDS["letters"]
 
 
@@ -57,6 +59,7 @@ class Answer:
 
     structure: frozenset[str]
     letters: frozenset[str]
+    text: frozenset[str]
     words: frozenset[str]
 
 
@@ -105,9 +108,9 @@ class Given:
         return frozenset().union(*(features(text, self.known).structure for text in code))
 
     @cached_property
-    def letters(self) -> frozenset[str]:
-        """The letters of the released notebook."""
-        return frozenset().union(*(features(cell.source, self.known).letters for cell in self.released.cells))
+    def text(self) -> frozenset[str]:
+        """The text of the released notebook."""
+        return frozenset().union(*(features(cell.source, self.known).text for cell in self.released.cells))
 
 
 def given(course: Course, lab: str, name: str, released: NotebookNode) -> Given:
@@ -137,8 +140,9 @@ def features(source: str, known: frozenset[str] = KNOWN) -> Answer:
         for match in TOKEN.finditer(normal_form(source, known))
         if not match["comment"]
     ]
-    letters = (run for run in runs(typed, LETTERS.run) if not own.isdisjoint(run))
-    return Answer(_texts(runs(normal, STRUCTURE.run)), _texts(letters), own)
+    text = list(runs(typed, LETTERS.run))
+    letters = (run for run in text if not own.isdisjoint(run))
+    return Answer(_texts(runs(normal, STRUCTURE.run)), _texts(letters), _texts(text), own)
 
 
 def runs(tokens: Sequence[str], length: int) -> Iterator[Sequence[str]]:
@@ -146,7 +150,7 @@ def runs(tokens: Sequence[str], length: int) -> Iterator[Sequence[str]]:
     return (tokens[i : i + length] for i in range(len(tokens) - length + 1))
 
 
-def _texts(found: Iterator[Sequence[str]]) -> frozenset[str]:
+def _texts(found: Iterable[Sequence[str]]) -> frozenset[str]:
     return frozenset(" ".join(run) for run in found)
 
 
@@ -173,10 +177,12 @@ def compared(course_has: Given, submitted: Mapping[str, NotebookNode]) -> list[G
         words[student] = frozenset().union(*(a.words for a in own.values()))
         for cell, answer in own.items():
             by_kind["structure"].setdefault(cell, {})[student] = answer.structure - course_has.structure
-            by_kind["letters"].setdefault(cell, {})[student] = answer.letters - course_has.letters
-        letters = [answer.letters - course_has.letters for answer in own.values()]
+            by_kind["letters"].setdefault(cell, {})[student] = answer.letters - course_has.text
+        letters = [answer.letters - course_has.text for answer in own.values()]
         if sum(map(bool, letters)) > 1:
             by_kind["letters"].setdefault(TOGETHER, {})[student] = frozenset().union(*letters)
+        text = frozenset().union(*(answer.text for answer in own.values())) - course_has.text
+        by_kind["text"].setdefault(TOGETHER, {})[student] = text
     return groups(alike(by_kind, KINDS), words)
 
 

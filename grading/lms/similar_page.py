@@ -183,9 +183,9 @@ def _shown(text: str) -> str:
 
 
 def names(group: Group) -> str:
-    """Who is in a group."""
-    shown = ["the lab's solution" if s == SOLUTION else s for s in group.students]
-    return " · ".join(shown)
+    """Who is in a group; the lab's solution is last, where a long group does not hide it."""
+    solution = ["the lab's solution"] * (SOLUTION in group.students)
+    return " · ".join([s for s in group.students if s != SOLUTION] + solution)
 
 
 def by_share(group: Group, most: int = 6) -> list[tuple[str, float]]:

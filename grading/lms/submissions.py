@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grading.core import texts
 from grading.core.course import Course
 from grading.core.errors import GradingError
+from grading.core.notebooks import LARGEST_NOTEBOOK
 from grading.core.verdicts import write_whole
 from grading.lms import archives
 from grading.lms.late import STAMP
@@ -24,6 +26,7 @@ CANVAS = re.compile(
 )
 # Jane Doe_4711_assignsubmission_file_, a folder or the beginning of a file's name.
 MOODLE = re.compile(r"(?P<name>.+)_(?P<key>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<rest>.*))?")
+MARK = re.compile(rb'"grade_id"\s*:\s*"([^"]{1,100})"')
 AGAIN = re.compile(r"[-_ ]?\(?\d{1,3}\)?")  # what Canvas, Moodle and browsers add to a name that is there
 
 
@@ -81,6 +84,14 @@ def sent_as(course: Course, lab: str, student: str) -> str:
         return ""
 
 
+def sender_of(called: str) -> str:
+    """Who sent what an LMS called so, as messages name a sender that is nobody's; empty for no such name."""
+    for lms, pattern in (("moodle", MOODLE), ("canvas", CANVAS)):
+        if match := pattern.fullmatch(called):
+            return str(Sender(match["key"], lms, match["name"] or ""))
+    return ""
+
+
 def by_canvas(course: Course, lab: str, student: str) -> bool:
     """Whether the student's latest file came from Canvas."""
     return bool(CANVAS.fullmatch(sent_as(course, lab, student)))
@@ -102,6 +113,7 @@ def find_submissions(
     scratch: Path | None = None,
     other_labs: Collection[str] = (),
     released: Collection[str] = (),
+    marks: Mapping[str, Collection[str]] | None = None,
 ) -> list[Submission]:
     """All submissions under `folder`, by student, in order. Each file is part of one, or refused by name.
 
@@ -110,7 +122,8 @@ def find_submissions(
     make of "download all submissions". Messages say `called` for a folder unpacked. A student's zip is
     unpacked below `scratch`, an empty folder; without one it is only named. A folder that holds nothing
     but `other_labs` is somebody's who handed in those; folders that were `released` with the lab, such as
-    its drawings, are passed over. Raises GradingError where there is no folder, or
+    its drawings, are passed over. With `marks`, the grade ids in each notebook, the cells of a file say which
+    notebook it is where its name says nothing, or another. Raises GradingError where there is no folder, or
     nothing in it.
     """
     if not folder.is_dir():
@@ -128,7 +141,7 @@ def find_submissions(
         together.setdefault(delivery.sender if delivery.sender.lms else number, []).append(delivery)
     found: dict[str, Submission] = {}
     for parts in together.values():
-        submission = _submission(parts, notebooks, roster, set(found))
+        submission = _submission(parts, notebooks, marks or {}, roster, set(found))
         found[submission.student] = submission
     return [found[student] for student in sorted(found)]
 
@@ -228,10 +241,15 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _submission(
-    parts: Sequence[_Delivery], notebooks: Sequence[str], roster: Roster, known: set[str]
+    parts: Sequence[_Delivery],
+    notebooks: Sequence[str],
+    marks: Mapping[str, Collection[str]],
+    roster: Roster,
+    known: set[str],
 ) -> Submission:
     sender, folder = parts[0].sender, parts[0].folder
     files = tuple(file for part in parts for file in part.files)
+    cells_of = {path: _by_cells(path, marks) for name, path in files if marks and name.endswith(".ipynb")}
     student = roster.find(sender)
     name = student.id if student else str(sender)
     refused = ""
@@ -244,22 +262,45 @@ def _submission(
         refused = "the name is no student id (letters, digits and . _ @ -)"
     elif name in known:
         refused, name = texts.HANDED_IN_TWICE.format(student=name), f"{sender} again"
-    chosen = dict(_chosen(files, notebooks, bool(sender.lms)))
-    others = tuple(file for file, path in files if path not in chosen.values())
+    chosen = dict(_chosen(files, notebooks, cells_of, bool(sender.lms)))
+    others = tuple(
+        f"{file} (the cells of {of})" if (of := cells_of.get(path)) and not _is(file, of) else file
+        for file, path in files
+        if path not in chosen.values()
+    )
     late = any(part.late for part in parts)
     held = [part for part in parts if any(path in chosen.values() for _, path in part.files)]
     called = (held or list(parts))[-1].sent_as
     return Submission(name, chosen, folder, student or Student(name), refused, others, late, called)
 
 
-def _chosen(files: Files, notebooks: Sequence[str], lms: bool) -> Iterator[tuple[str, Path]]:
-    """The file for each notebook of the lab: by its name, or the only one where names got lost on the way."""
+def _chosen(
+    files: Files, notebooks: Sequence[str], cells_of: Mapping[Path, str], lms: bool
+) -> Iterator[tuple[str, Path]]:
+    """The file for each notebook of the lab: by its name, or the only one where names got lost on the way.
+
+    A name does not count where the file has the cells of another of the lab's notebooks.
+    """
     readable = [(name, path) for name, path in files if name.endswith(".ipynb")]
     for notebook in notebooks:
-        if same := [(_number(name, notebook), path) for name, path in readable if _is(name, notebook)]:
+        fits = [(name, path) for name, path in readable if cells_of.get(path) in (None, "", notebook)]
+        alike = [path for _, path in fits if cells_of.get(path) == notebook]
+        if same := [(_number(name, notebook), path) for name, path in fits if _is(name, notebook)]:
             yield notebook, max(same)[1]
+        elif len(alike) == 1:
+            yield notebook, alike[0]
         elif lms and len(notebooks) == len(readable) == 1:
             yield notebook, readable[0][1]
+
+
+def _by_cells(path: Path, marks: Mapping[str, Collection[str]]) -> str:
+    """The notebook most of whose cells a file has; empty where that is none, or none more than another."""
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_NOTEBOOK:
+        return ""
+    held = {mark.decode("utf-8", "replace") for mark in MARK.findall(path.read_bytes())}
+    counts = Counter({notebook: len(held.intersection(ids)) for notebook, ids in marks.items()})
+    (best, most), *rest = counts.most_common(2)
+    return best if most > (rest[0][1] if rest else 0) else ""
 
 
 def _is(name: str, notebook: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grading.core import texts
 from grading.core.course import GRADEBOOK, Course
-from grading.lms import final, regrades
+from grading.lms import exports, final, regrades
 from grading.lms.classroom import ClassResult
 from grading.lms.final import Final
 from grading.lms.submissions import CANVAS, MOODLE
@@ -28,7 +28,10 @@ def left(
     tasks = [*_of_lab(course, result), *_requests(course)]
     if result.table:
         tasks += _handing_out(result.lab.name, result.table, exported, packed)
-    if others := [f"{lab} ({words})" for lab, rows in result.others.items() if (words := _open(rows))]:
+    others = [
+        f"{lab} ({words})" for lab, rows in result.others.items() if (words := _open(course, lab, rows))
+    ]
+    if others:
         tasks.append(f"other labs: {texts.some(others)}")
     if not tasks:
         return [f"nothing is left to do for {result.lab.name}"]
@@ -110,7 +113,14 @@ def _lms(sent_as: str) -> str:
     return "moodle" if MOODLE.fullmatch(sent_as) else "canvas" if CANVAS.fullmatch(sent_as) else ""
 
 
-def _open(rows: Sequence[Final]) -> str:
+def _open(course: Course, lab: str, rows: Sequence[Final]) -> str:
     """What is open in another lab, in a few words; empty where nothing is."""
     number = sum(row.state not in (final.FINAL, final.MISSING) for row in rows)
-    return f"{number} {'grade' if number == 1 else 'grades'} not final" if number else ""
+    words = [f"{_grades(number)} not final"] * bool(number)
+    if new := exports.changed(course, lab, rows):
+        words.append(f"{_grades(len(new))} not as exported: {texts.some(new, 3)}")
+    return "; ".join(words)
+
+
+def _grades(number: int) -> str:
+    return "1 grade" if number == 1 else f"{number} grades"

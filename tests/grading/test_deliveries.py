@@ -249,6 +249,38 @@ def test_a_zip_a_page_a_script_and_several_files_of_students_are_all_accounted_f
     assert "not a notebook" in everybody["README.md"].refused
 
 
+def test_a_notebook_under_another_name_is_known_by_its_cells(tmp_path: Path) -> None:
+    def cells(*names: str) -> str:
+        return json.dumps({"cells": [{"metadata": {"nbgrader": {"grade_id": name}}} for name in names]})
+
+    marks = {"part_a": {"merge", "merge-check"}, "part_b": {"flash", "flash-check"}}
+    one, two, neither = cells("merge", "merge-check"), cells("flash"), cells("of another lab")
+    handed_in = {
+        "ann/part_a.ipynb": two, "ann/part_b.ipynb": one,  # swapped
+        "bob/first, really final.ipynb": one, "bob/second.ipynb": two,
+        "cleo/draft.ipynb": one, "cleo/final.ipynb": one, "cleo/part_b.ipynb": two,  # which of the two?
+        "dan/part_a.ipynb": neither, "dan/part_b.ipynb": two,  # the verdict says what is wrong with it
+        "eva/part_a.ipynb": two, "eva/part_b.ipynb": two,
+        "finn.ipynb": two,
+    }  # fmt: skip
+    for name, content in handed_in.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    (tmp_path / "ann" / "linked.ipynb").symlink_to(tmp_path / "finn.ipynb")
+    found = find_submissions(tmp_path, "99_parts", list(marks), Roster(), marks=marks)
+    assert {s.student: {part: path.name for part, path in s.notebooks.items()} for s in found} == {
+        "ann": {"part_a": "part_b.ipynb", "part_b": "part_a.ipynb"},
+        "bob": {"part_a": "first, really final.ipynb", "part_b": "second.ipynb"},
+        "cleo": {"part_b": "part_b.ipynb"},
+        "dan": {"part_a": "part_a.ipynb", "part_b": "part_b.ipynb"},
+        "eva": {"part_b": "part_b.ipynb"},
+        "finn": {"part_b": "finn.ipynb"},
+    }
+    others = {s.student: s.others for s in found}
+    assert others["cleo"] == ("draft.ipynb (the cells of part_a)", "final.ipynb (the cells of part_a)")
+    assert others["eva"] == ("part_a.ipynb (the cells of part_b)",)
+
+
 def test_a_students_zip_is_unpacked_within_limits_of_its_own(
     tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,6 +361,22 @@ def test_a_download_of_canvas_becomes_grades_in_its_own_columns(
         "cleo": "missing",
         "eve (Canvas 4799)": "refused",
     }
+    assert "no assignment" not in out
+    roster.write_text(roster.read_text().replace("Section\n", "Section,Caches (56),Total\n", 1))
+    assert grade(school.course, "--export", "canvas") == 0  # the title is remembered, and the file of nobody
+    out = capsys.readouterr().out
+    assert "1 file was refused (eve (Canvas 4799))" in out
+    states = {r["student"]: r["state"] for r in csv.DictReader(school.course.grades.open())}
+    assert states["eve (Canvas 4799)"] == "refused"
+    assert "Canvas has no assignment 'Memory (55)', so the import would make a new one." in out
+    assert "It has 'Caches (56)'\n" in out
+    assert list(next(csv.DictReader(exported.open())))[-1] == "Memory (55)"
+    roster.write_text(roster.read_text() + '"Sm, Eve",4799,,eve,A\n')
+    for files, state in (((), "missing"), ((delivery,), "ungraded")):
+        assert grade(school.course, *files) == 0
+        states = {r["student"]: r["state"] for r in csv.DictReader(school.course.grades.open())}
+        assert states["eve"] == state
+        assert ("eve (Canvas 4799)" in states) == (state == "missing")  # until the file is graded
 
 
 def test_a_download_of_moodle_goes_back_with_the_points_that_a_person_gave(

@@ -296,7 +296,7 @@ def test_whatever_about_time_does_not_count_is_said(
         "id,canvas,handed_in\nann,1,\nbob,2,17.01.2027 22:10\nlate,3,2027-01-16 10:00\nada,4,\n"
     )
     school.folder.mkdir()
-    for name in ("ann_LATE_1_90", "bob_2_91", "lena_LATE_3_92"):
+    for name in ("ann_LATE_1_90", "bob_LATE_2_91", "lena_LATE_3_92"):
         shutil.copy(school.hand_in("x"), school.folder / f"{name}_{LAB}.ipynb")
     shutil.rmtree(school.folder / "x")
     assert grade(course, school.folder) == 0
@@ -304,7 +304,7 @@ def test_whatever_about_time_does_not_count_is_said(
     assert "Canvas marks these as LATE, but not since when, so nothing is taken off: ann. Write" in said
     assert "cannot be read, so it does not count: bob '17.01.2027 22:10'. Write 2027-01-17 22:10" in said
     assert "no time of handing in is known" not in said  # Canvas says who is late
-    assert f"so nobody gets what [extra.{LAB}] gives it: adda. Correct it in course.toml" in said
+    assert f"so nobody gets what [extra.{LAB}] gives it: adda (ada?). Correct it in course.toml" in said
     assert {who: row["late"] for who, row in rows(course).items()} == {
         "ada": "", "ann": "0.0", "bob": "0.0", "late": "-1.1",
     }  # fmt: skip

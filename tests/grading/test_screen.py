@@ -32,6 +32,7 @@ def test_the_bar_shows_how_many_are_done_and_the_time_left() -> None:
     clock = [0.0]
     console = terminal(clock)
     with screen.progress_bar(console) as bar:
+        assert isinstance(bar, screen.Bar)
         bar.progress.live.auto_refresh = False
         for done in range(4):
             clock[0] = 10.0 * done
@@ -41,11 +42,14 @@ def test_the_bar_shows_how_many_are_done_and_the_time_left() -> None:
     assert "01:30" in said(console)  # nine more, ten seconds each
 
 
-def test_where_nobody_looks_there_is_no_bar() -> None:
-    console = Console(file=io.StringIO())
+def test_where_nobody_looks_there_is_a_line_a_minute_in_place_of_the_bar() -> None:
+    clock = [0.0]
+    console = Console(file=io.StringIO(), get_time=lambda: clock[0])
     with screen.progress_bar(console) as bar:
-        bar("judging", 1, 2)
-    assert said(console) == ""
+        for done in range(1, 6):
+            clock[0] += 25.0
+            bar("judging", done, 30)
+    assert said(console) == "judging: 3 of 30\n"  # after 75 s; the next is due after 135 s
 
 
 def exercise(name: str, points: float, of: float, reason: str = "") -> ExerciseVerdict:

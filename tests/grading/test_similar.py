@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -307,3 +308,20 @@ def test_who_has_a_labs_whole_solution_is_named_though_each_answer_alone_has_few
     answers = {who: similar.answers(n) for who, n in (("ann", copied), (SOLUTION, holds.solution))}
     shown = similar_page.page(lab.name, {name: ([found], answers, holds.known)})
     assert "all answers together" in shown and "words_of_bank" in shown
+
+
+def test_who_has_a_whole_solution_without_a_word_of_its_own_is_named_and_who_wrote_some_of_it_is_not() -> (
+    None
+):
+    course = Course()
+    lab = classroom.open_lab(course, "03_cuda_with_numba")
+    ((name, released),) = lab.notebooks.items()
+    holds = similar.given(course, lab.name, name, released)
+    assert holds.solution is not None
+    copied, own = (graft(released, holds.solution.cells, name, lab.name).notebook for _ in range(2))
+    by_id = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell for cell in own.cells}
+    by_id["block_sum"].source = by_id["block_sum"].source.replace("stride", "half").replace("tile", "part")
+    by_id["diffuse"].source = re.sub(r"\bi\b", "x", by_id["diffuse"].source)
+    (found,) = compared(holds, {"ann": copied, "bob": own, "cy": released})
+    assert found.students == ("ann", SOLUTION) and found.cells[similar.TOGETHER] == pytest.approx(1)
+    assert similar_page.names(replace(found, students=(SOLUTION, "tia"))) == "tia · the lab's solution"

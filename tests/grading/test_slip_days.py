@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from nbgrader.api import Gradebook
 
 from grading.__main__ import main
 from grading.core.course import Course
@@ -88,6 +89,22 @@ def test_an_extension_without_labs_is_for_all_and_the_latest_date_counts() -> No
     found = late.charges(known, "ada", {lab: START + 49 * HOUR for lab in NAMES[:2]})
     assert found[NAMES[0]] == late.Charge(why="due 2027-01-05 00:00 UTC")
     assert found[NAMES[1]] == late.Charge(0.1, 0, "due 2027-01-03 00:00 UTC (illness); late by 1 h; 10 % off")
+
+
+@pytest.mark.parametrize(
+    ("due", "handed_in", "words"),
+    [
+        ("2027-01-15 23:59", "2027-01-17 22:10", "late by 1 day 22 h 11 min; 20 % off"),
+        ("2027-01-15 23:59", "2027-01-16 00:59", "late by 1 h; 10 % off"),
+        ("2027-01-15 23:59", "2027-01-16 00:00", "late by 1 min; 10 % off"),
+        ("2027-01-15 12:00", "2027-01-18 12:05", "late by 3 days 5 min; 40 % off"),
+    ],
+)
+def test_how_late_it_was_is_told_to_the_minute(due: str, handed_in: str, words: str) -> None:
+    """So that a student who reckons it from the two times gets the same."""
+    known = Settings(due={NAMES[0]: datetime.fromisoformat(due)}, late=Late(0.1))
+    found = late.charges(known, "ada", {NAMES[0]: datetime.fromisoformat(handed_in)})
+    assert found[NAMES[0]].why == words
 
 
 RULES = f"""
@@ -169,3 +186,29 @@ def test_an_id_that_nobody_has_is_said(two_labs: Class, capsys: pytest.CaptureFi
     said = " ".join(capsys.readouterr().out.split())
     assert "so nobody gets what [extension] gives it: bob. Correct it in course.toml" in said
     assert f"so nobody gets what [waive.{LAB}] gives it: cleo." in said
+
+
+def test_a_lab_that_costs_something_else_now_is_named_and_its_table_says_so(
+    two_labs: Class, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course = two_labs.course
+    rules = f'timezone = "UTC"\n[due]\n{OTHER} = 2027-01-20T12:00:00\n'
+    course.settings.write_text(f"{rules}[late]\nper_day = 10\n")
+    hand_in(course, two_labs.folder, OTHER, {"ann": "2027-01-22 11:00:00"}, two_labs)
+    with Gradebook(course.db_url) as book:
+        written = book.find_grade("why", LAB, OTHER, "ann")
+        written.manual_score, written.needs_manual_grade = 2.0, False
+        book.db.commit()
+    assert main(["grade", OTHER, "--export", "canvas"], course) == 0
+    table = course.home / f"grades-{OTHER}.csv"
+    assert [(row["late"], row["total"]) for row in csv.DictReader(table.open())] == [("-2.6", "10.4")]
+    hand_in(course, two_labs.folder, LAB, {"bob": "2027-01-22 11:00:00"}, two_labs)
+    assert "other labs" not in capsys.readouterr().out
+    course.settings.write_text(rules)
+    assert main(["grade", LAB], course) == 0
+    assert f"other labs: {OTHER} (1 grade not as exported: ann)\n" in capsys.readouterr().out
+    assert [(row["late"], row["total"]) for row in csv.DictReader(table.open())] == [("0.0", "13.0")]
+    assert main(["grade", OTHER, "--export", "canvas"], course) == 0
+    capsys.readouterr()
+    assert main(["grade", LAB], course) == 0
+    assert "not as exported" not in capsys.readouterr().out
