@@ -208,7 +208,8 @@ gpulab.check("layout.compose", compose)
 
 # %% [markdown]
 # **See.** A matrix of 8 × 16 floats, stored by rows, and eight lanes that take a step of 1, 4 or 8 indices from one to the
-# next. Numbers are offsets of lanes 0 to 7. Lanes of one colour in a row share a sector of eight floats.
+# next. Numbers are offsets of lanes 0 to 7. A colour stands for a sector of eight floats; the first row has eight sectors
+# in four colours.
 
 # %%
 gpulab.need(compose)

@@ -86,7 +86,7 @@ def test_the_parts_of_a_division_are_those_of_cute(a: Modes, size: int, stride: 
 # ---------------------------------------------------------------- swizzles
 
 
-@pytest.mark.parametrize(("row", "access"), itertools.product((16, 64, 128, 512), (4, 8, 16)))
+@pytest.mark.parametrize(("row", "access"), list(itertools.product((16, 64, 128, 512), (4, 8, 16))))
 def test_fewer_bits_than_the_answer_has_leave_conflicts(row: int, access: int) -> None:
     swizzle = notebooks.answers(LAB)["swizzle"]
     bits, base, shift = swizzle(row, access)
