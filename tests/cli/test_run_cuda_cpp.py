@@ -181,6 +181,11 @@ def test_a_program_that_does_not_compile_shows_what_the_compiler_says(folder: Pa
     assert "undefined_name" in ended.stderr and "Traceback" not in ended.stderr
 
 
+def test_device_code_that_needs_a_linker_is_refused_in_words(folder: Path) -> None:
+    ended = run(folder, "--nvcc=-rdc=true", "adds.cu")
+    assert ended.returncode == 2 and "linked as machine code" in ended.stderr
+
+
 def test_without_a_compiler_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(cuda_cpp.CannotBuild, match=r"needs g\+\+.*apt install g\+\+"):

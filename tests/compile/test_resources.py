@@ -185,6 +185,20 @@ def test_lines_of_numbas_own_files_become_the_line_that_called_them() -> None:
     assert with_learners_lines(text).splitlines()[:3] == ["\t.loc\t1 7 1", "\t.loc\t1 8 3", "\t.loc\t1 8 3"]
 
 
+def test_a_learners_function_that_a_header_calls_does_not_refer_to_the_headers_line() -> None:
+    """ptxas refuses a place in ``inlined_at`` that no line before has."""
+    text = "\n".join(
+        [
+            "\t.loc\t1 7 1",
+            "\t.loc\t2 90 5, function_name $L__info_string0, inlined_at 1 7 1",
+            "\t.loc\t1 3 9, function_name $L__info_string1, inlined_at 2 90 5",
+            '\t.file\t1 "lab.cu"',
+            f'\t.file\t2 "{cuda.api.__file__}"',
+        ]
+    )
+    assert with_learners_lines(text).splitlines()[:3] == ["\t.loc\t1 7 1", "\t.loc\t1 7 1", "\t.loc\t1 3 9"]
+
+
 def test_places_that_lead_to_each_other_end_somewhere() -> None:
     """A line of a header is inlined in more than one place, so that its callers may lead around in a circle."""
     numbas = cuda.api.__file__

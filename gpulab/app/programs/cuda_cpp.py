@@ -25,6 +25,7 @@ from gpulab.simulator.simt.memory import FIRST_ADDRESS
 
 ENDINGS = (".cu",)
 NVCC_WHEELS = ("nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12")
+SEPARATE = {"-rdc=true", "--relocatable-device-code=true", "-dc", "--device-c", "-dlink", "--device-link"}
 OF_CUDA = ("cuda", "__cuda", "cu", "nv")  # how the names of CUDA's functions begin
 
 
@@ -39,6 +40,12 @@ def program(source: str, arguments: list[str], flags: str, clock: str) -> Callab
     ``wall``. Raises CannotBuild.
     """
     nvcc = compiler()
+    if set(shlex.split(flags)) & SEPARATE:
+        raise CannotBuild(
+            f"--nvcc={flags}: device code of several files is linked as machine code, and the simulated "
+            "device runs PTX. Without this flag, each file keeps its own device code; include what kernels "
+            "share. Kernels that launch kernels do not run here."
+        )
     folder = Path(tempfile.mkdtemp(prefix="gpulab-run-"))
     try:
         built = _build(nvcc, source, shlex.split(flags), folder)

@@ -58,7 +58,7 @@ class Errors:
                 except LaunchError as error:
                     self.last, self.unread = INVALID_CONFIGURATION, str(error)
                     say(str(error))
-                except SimulationError as error:
+                except (Message, SimulationError) as error:
                     found_outside = isinstance(error, OutOfBounds)
                     self.last = self.sticky = ILLEGAL_ADDRESS if found_outside else LAUNCH_FAILURE
                     say(str(error))
@@ -85,10 +85,27 @@ class Errors:
         def missing(*_: int) -> int:
             if name not in self.missing:
                 self.missing.append(name)
-            raise Refused("the simulated device does not have this function.", NOT_SUPPORTED)
+            why = next((text for start, text in MISSING.items() if name.startswith(start)), "")
+            raise Refused(f"the simulated device does not have this function{why}.", NOT_SUPPORTED)
 
         return self.guarded(name, missing)
 
+
+# Why functions are not there, by how their names begin.
+TEXTURES = ": textures and surfaces are not simulated. Read the array through a pointer instead"
+MISSING = {
+    **dict.fromkeys(("cudaCreateChannelDesc", "cudaCreateTexture", "cudaCreateSurface"), TEXTURES),
+    **dict.fromkeys(("cudaMallocArray", "cudaMalloc3DArray", "cudaMallocMipmapped"), TEXTURES),
+    **dict.fromkeys(
+        ("cudaGraph", "cudaStreamGetCaptureInfo"),
+        ": graphs are captured from a stream here (cudaStreamBeginCapture), not built node by node",
+    ),
+    **dict.fromkeys(
+        ("cublas", "cufft", "curand", "cudnn", "cusparse", "cusolver"),
+        ": libraries whose kernels are machine code do not run here",
+    ),
+    **dict.fromkeys(("cuMem", "cuCtx", "cuModule", "cuLaunch", "cuInit"), ": it is CUDA's driver API"),
+}
 
 # They tell of errors, or belong to the program's end.
 ANSWERED_ALWAYS = frozenset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -24,8 +25,9 @@ from gpulab.simulator.device import LaunchError
 from gpulab.simulator.hardware import occupancy
 from gpulab.simulator.simt import ArrayLabel, variables_of
 
-from .errors import Errors, Refused
+from .errors import Refused
 from .fat_binary import ptx_at
+from .graphs import GraphCalls
 from .memory import MemoryCalls
 from .structures import Dim3, Layouts
 
@@ -33,6 +35,7 @@ P, I, N = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
 DYNAMIC_SHARED = 48 * 1024  # bytes: what a kernel may have unless it asked for more
 MOST_DYNAMIC_SHARED = 8  # cudaFuncAttributeMaxDynamicSharedMemorySize
 INVALID_SYMBOL, INVALID_FUNCTION = 13, 98
+STREAM_OF_CONFIG = 32  # where a cudaLaunchConfig_t has its stream
 
 
 @dataclass
@@ -61,7 +64,7 @@ class KernelCalls:
 
     device: devices.SimulatedDevice
     memory: MemoryCalls
-    errors: Errors
+    graphs: GraphCalls
     layouts: Layouts
     source: str
     _images: dict[int, str] = field(default_factory=dict)  # PTX by the address of its wrapper
@@ -160,21 +163,28 @@ class KernelCalls:
         """``__cudaGetKernel``: the stub's address names a kernel."""
         put(where, stub)
 
-    def launch(self, stub: int, grid: Dim3, block: Dim3, arguments: int, shared_bytes: int, *_: Any) -> int:
+    def launch(
+        self, stub: int, grid: Dim3, block: Dim3, arguments: int, shared_bytes: int, stream: int
+    ) -> int:
         """``cudaLaunchKernel``."""
-        return self._launch(stub, _config(grid, block, shared_bytes), arguments)
+        return self._launch(stub, _config(grid, block, shared_bytes), arguments, stream)
 
     def launch_cooperative(
-        self, stub: int, grid: Dim3, block: Dim3, arguments: int, shared_bytes: int, *_: Any
+        self, stub: int, grid: Dim3, block: Dim3, arguments: int, shared_bytes: int, stream: int
     ) -> int:
         """``cudaLaunchCooperativeKernel``."""
-        return self._launch(stub, _config(grid, block, shared_bytes, cooperative=True), arguments)
+        return self._launch(stub, _config(grid, block, shared_bytes, cooperative=True), arguments, stream)
 
     def launch_extended(self, config: int, stub: int, arguments: int) -> int:
         """``cudaLaunchKernelExC``."""
-        return self._launch(stub, read_config(config), arguments)
+        (stream,) = struct.unpack("Q", ctypes.string_at(config + STREAM_OF_CONFIG, 8))
+        return self._launch(stub, read_config(config), arguments, stream)
 
-    def _launch(self, stub: int, config: Config, arguments: int) -> int:
+    def _launch(self, stub: int, config: Config, arguments: int, stream: int) -> int:
+        if self.graphs.records(stream):
+            kept = self._kept(self._function(stub).compiled, arguments)
+            self.graphs.recorded(stream, lambda: self._launch(stub, config, ctypes.addressof(kept[0]), 0))
+            return 0
         function = self._function(stub)
         kernel = function.compiled
         if config.shared_bytes > function.dynamic:
@@ -194,6 +204,14 @@ class KernelCalls:
             code = launch(config, kernel, arguments)
         sys.stdout.flush()
         return code
+
+    def _kept(self, kernel: CompiledKernel, arguments: int) -> tuple[Any, list[Any]]:
+        """(pointers to copies of a kernel's arguments, these): the program's are gone at a graph's launch."""
+        parameters = self.device.program(kernel).parameters
+        given = (ctypes.c_void_p * len(parameters)).from_address(arguments) if parameters else ()
+        pairs = zip(parameters, given, strict=True)
+        copies = [ctypes.create_string_buffer(ctypes.string_at(at, p.nbytes), p.nbytes) for p, at in pairs]
+        return (ctypes.c_void_p * len(copies))(*map(ctypes.addressof, copies)), copies
 
     def _labels(self, kernel: CompiledKernel, arguments: int) -> Iterator[ArrayLabel]:
         """What the arrays behind a kernel's pointers are called: as its parameters in the source."""

@@ -14,6 +14,7 @@ from gpulab.simulator import device as devices
 from gpulab.simulator.simt.memory import FIRST_ADDRESS, GUARD
 
 from .errors import Refused
+from .graphs import GraphCalls
 
 Array = np.ndarray
 P, I, N = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
@@ -29,6 +30,7 @@ class MemoryCalls:
     """The runtime's functions about memory."""
 
     device: devices.SimulatedDevice
+    graphs: GraphCalls
     _host: dict[int, tuple[Any, int]] = field(default_factory=dict)  # by address: (its owner, cudaMemoryType)
 
     # ---- allocating ------------------------------------------------------------------------------
@@ -163,6 +165,16 @@ class MemoryCalls:
             there = self.bytes_at(source, nbytes, on_device=_side(kind, FROM_DEVICE))
             self.bytes_at(to, nbytes, writes=True, on_device=_side(kind, TO_DEVICE))[:] = there
 
+    def copy_async(self, to: int, source: int, nbytes: int, kind: int, stream: int) -> None:
+        """``cudaMemcpyAsync``."""
+        if not self.graphs.recorded(stream, lambda: self.copy(to, source, nbytes, kind)):
+            self.copy(to, source, nbytes, kind)
+
+    def set_async(self, address: int, value: int, nbytes: int, stream: int) -> None:
+        """``cudaMemsetAsync``."""
+        if not self.graphs.recorded(stream, lambda: self.set(address, value, nbytes)):
+            self.set(address, value, nbytes)
+
     def copy_rows(
         self, to: int, to_pitch: int, source: int, pitch: int, width: int, height: int, kind: int, *_: int
     ) -> None:
@@ -202,13 +214,13 @@ class MemoryCalls:
         yield "cudaMemGetInfo", self.info, (P, P)
         yield "cudaPointerGetAttributes", self.pointer_attributes, (P, P)
         yield "cudaMemcpy", self.copy, (P, P, N, I)
-        yield "cudaMemcpyAsync", self.copy, (P, P, N, I, P)
+        yield "cudaMemcpyAsync", self.copy_async, (P, P, N, I, P)
         yield "cudaMemcpy2D", self.copy_rows, (P, N, P, N, N, N, I)
         yield "cudaMemcpy2DAsync", self.copy_rows, (P, N, P, N, N, N, I, P)
         yield "cudaMemcpyPeer", self.copy_peer, (P, I, P, I, N)
         yield "cudaMemcpyPeerAsync", self.copy_peer, (P, I, P, I, N, P)
         yield "cudaMemset", self.set, (P, I, N)
-        yield "cudaMemsetAsync", self.set, (P, I, N, P)
+        yield "cudaMemsetAsync", self.set_async, (P, I, N, P)
         yield "cudaMemset2D", self.set_rows, (P, N, I, N, N)
         yield "cudaMemset2DAsync", self.set_rows, (P, N, I, N, N, P)
         yield "cudaMemPrefetchAsync", nothing, (P, N, ctypes.c_uint64, I, P)

@@ -9,6 +9,7 @@ from typing import Any
 from gpulab.simulator import device as devices
 
 from .errors import Errors, name_of, text_of
+from .graphs import GraphCalls
 from .kernels import KernelCalls
 from .memory import MemoryCalls
 from .properties import DeviceCalls
@@ -29,10 +30,11 @@ class Runtime:
         self, device: devices.SimulatedDevice, layouts: Layouts, source: str, now: Callable[[], float]
     ):
         self.errors = Errors()
-        memory = MemoryCalls(device)
-        self._kernels = KernelCalls(device, memory, self.errors, layouts, source)
+        graphs = GraphCalls()
+        memory = MemoryCalls(device, graphs)
+        self._kernels = KernelCalls(device, memory, graphs, layouts, source)
         self._texts: dict[bytes, Any] = {}
-        calls = (memory, self._kernels, StreamCalls(now), DeviceCalls(device, layouts))
+        calls = (memory, self._kernels, graphs, StreamCalls(graphs, now), DeviceCalls(device, layouts))
         self._functions: dict[str, Any] = {
             name: _function(self.errors.guarded(name, answer), types)
             for part in calls

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from gpulab.frontends.driver import handle
-from gpulab.frontends.driver.functions import new, nothing, put, zero
+from gpulab.frontends.driver.functions import new, nothing, put
 
 from .errors import Refused
+from .graphs import GraphCalls
 
 P, I = ctypes.c_void_p, ctypes.c_int
 INVALID_HANDLE = 400
@@ -21,15 +22,17 @@ INVALID_HANDLE = 400
 class StreamCalls:
     """The runtime's functions about streams and events. `now` gives the time of an event in ms."""
 
-    now: Callable[[], float] = lambda: 1e3 * time.perf_counter()
+    graphs: GraphCalls
+    now: Callable[[], float]
     _recorded: dict[int, float] = field(default_factory=dict)
 
     def new_event(self, where: int, *_: int) -> None:
         """``cudaEventCreate``."""
         put(where, handle(object()))
 
-    def record(self, event: int, *_: int) -> None:
+    def record(self, event: int, stream: int, *_: int) -> None:
         """``cudaEventRecord``."""
+        self.graphs.event(event, stream)
         self._recorded[event] = self.now()
 
     def elapsed(self, where: int, start: int, stop: int) -> None:
@@ -39,9 +42,11 @@ class StreamCalls:
                 raise Refused("an event was not recorded: call cudaEventRecord first.", INVALID_HANDLE)
         put(where, self._recorded[stop] - self._recorded[start], ctypes.c_float)  # type: ignore[arg-type]
 
-    def host_function(self, _: int, function: int, data: int | None) -> None:
+    def host_function(self, stream: int, function: int, data: int) -> None:
         """``cudaLaunchHostFunc``: the function runs at once."""
-        ctypes.CFUNCTYPE(None, P)(function)(data)
+        call = partial(ctypes.CFUNCTYPE(None, P)(function), data)
+        if not self.graphs.recorded(stream, call):
+            call()
 
     def callback(self, stream: int | None, function: int, data: int | None, _: int) -> None:
         """``cudaStreamAddCallback``."""
@@ -55,9 +60,7 @@ class StreamCalls:
         yield "cudaStreamDestroy", nothing, (P,)
         yield "cudaStreamSynchronize", nothing, (P,)
         yield "cudaStreamQuery", nothing, (P,)
-        yield "cudaStreamWaitEvent", nothing, (P, P, I)
         yield "cudaStreamAttachMemAsync", nothing, (P, P, ctypes.c_size_t, I)
-        yield "cudaStreamIsCapturing", lambda _, where: zero(where), (P, P)
         yield "cudaLaunchHostFunc", self.host_function, (P, P, P)
         yield "cudaStreamAddCallback", self.callback, (P, P, P, I)
         yield "cudaEventCreate", self.new_event, (P,)

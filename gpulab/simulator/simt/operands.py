@@ -166,7 +166,9 @@ class Decoder:
             return lambda registers: value
         slot = self.slot(operand.base.name)
         narrow = self.dtypes[slot].itemsize == 4
-        if narrow and offset > 0:  # the sum has 32 bits as well: compilers count on it to come back from below 0
+        if (
+            narrow and offset > 0
+        ):  # the sum has 32 bits as well: compilers count on it to come back from below 0
             above = np.uint32(offset)
             return lambda registers: (registers[slot].view(np.uint32) + above).astype(np.int64)
         if narrow:
