@@ -87,6 +87,32 @@ int main() {
     count<<<1, 64>>>(pinned);
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, count, 1024, 0);
     printf("%d %d\n", pinned[63], blocks);
+    cudaPitchedPtr cube;
+    char host[2][3][4] = {}, back[2][3][4] = {};
+    host[1][2][3] = 7;
+    cudaMalloc3D(&cube, make_cudaExtent(4, 3, 2));
+    cudaMemset3D(cube, 9, make_cudaExtent(4, 3, 2));
+    cudaMemcpy3DParms copy = {};
+    copy.srcPtr = make_cudaPitchedPtr(host, 4, 4, 3), copy.dstPtr = cube;
+    copy.extent = make_cudaExtent(4, 3, 1), copy.kind = cudaMemcpyHostToDevice;
+    copy.srcPos.z = copy.dstPos.z = 1;
+    cudaMemcpy3D(&copy);
+    cudaMemcpy3DParms home = {};
+    home.srcPtr = cube, home.dstPtr = make_cudaPitchedPtr(back, 4, 4, 3);
+    home.extent = make_cudaExtent(4, 3, 2), home.kind = cudaMemcpyDeviceToHost;
+    cudaMemcpy3D(&home);
+    printf("%d %d %zu\n", back[0][2][3], back[1][2][3], cube.pitch);
+    cudaGraph_t graph;
+    cudaGraphExec_t twice;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    count<<<1, 64, 0, stream>>>(pinned);
+    cudaLaunchHostFunc(stream, tell, &answer);
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&twice, graph, 0);
+    printf("%d\n", pinned[63]);
+    answer = 43;
+    cudaGraphLaunch(twice, stream), cudaGraphLaunch(twice, stream);
+    printf("%d\n", pinned[63]);
 }
 """
 
@@ -150,7 +176,10 @@ def test_a_fault_has_the_words_of_the_source_and_the_program_gets_cudas_code(fol
 
 def test_memory_of_both_sides_threads_streams_and_callbacks(folder: Path) -> None:
     ended = run(folder, "--sanitize", "shares.cu")
-    assert ended.stdout.splitlines() == ["told 42", "189 128 nan", "63 2"], ended.stderr
+    assert ended.stdout.splitlines() == [
+        *("told 42", "189 128 nan", "63 2", "9 7 512"),
+        *("63", "told 43", "told 43", "189"),
+    ], ended.stderr
     assert ended.returncode == 0
     timed = run(folder, "--clock", "wall", "shares.cu")
     assert float(timed.stdout.splitlines()[1].split()[-1]) > 0
@@ -179,6 +208,20 @@ def test_a_program_that_does_not_compile_shows_what_the_compiler_says(folder: Pa
     ended = run(folder, "broken.cu")
     assert ended.returncode == 2 and "broken.cu does not compile" in ended.stderr
     assert "undefined_name" in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_a_program_of_several_files_is_built_from_all_of_them(folder: Path) -> None:
+    (folder / "host.cpp").write_text(
+        "void fill(int n);\nint main(int argc, char **) { fill(argc); return argc; }\n"
+    )
+    (folder / "device.cu").write_text(
+        "__global__ void put(float *a) { a[threadIdx.x] = 1; }\n"
+        "void fill(int n) { float *a; cudaMalloc(&a, 4 * n); put<<<1, n + MORE>>>(a); }\n"
+    )
+    ended = run(folder, "--nvcc=-DMORE=0 device.cu", "host.cpp", "x", "y")
+    assert ended.returncode == 3, ended.stderr
+    beyond = run(folder, "--nvcc=-DMORE=1 device.cu", "host.cpp", "x", "y")
+    assert beyond.returncode == 3 and "wrote a[3]; a has 3 elements (float32)." in beyond.stderr
 
 
 def test_device_code_that_needs_a_linker_is_refused_in_words(folder: Path) -> None:

@@ -20,6 +20,8 @@ PROGRAMS = Path(__file__).parent / "features"
 PAGES = REPOSITORY / "docs" / "conformance"
 README = REPOSITORY / "README.md"
 LIMIT = 300  # seconds for one program
+LONGEST = 300  # characters of a reason
+TELLING = re.compile(r"^[\w.]*Error: |returns cudaError| — the simulator |^gpulab: ")
 LANGUAGES = {".cu": "CUDA C++, host and kernels", ".py": "Python: numba, CuPy, Triton, PyTorch"}
 BETWEEN = re.compile(r"(?s)(<!-- conformance: [^\n]*-->\n).*?(<!-- end of conformance -->)")
 
@@ -63,10 +65,11 @@ def run(path: Path) -> Outcome:
 
 
 def reason(stderr: str) -> str:
-    """The line of a message that says why: the one that names what is missing, or else the last one."""
+    """The line of a message that says why, without what stands before."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"does not|not simulated|cannot|is missing|Error", line)]
-    return re.sub(r"(?:/[\w.+-]+)+/", "", (telling or lines or [""])[0])[:200]
+    telling = [line for line in lines if TELLING.search(line)]
+    said = (telling or lines or [""])[0].removeprefix("gpulab: ").rpartition(" — ")[2]
+    return re.sub(r"(?:/[\w.+-]+)+/", "", said)[:LONGEST]
 
 
 def page(outcomes: list[Outcome]) -> str:

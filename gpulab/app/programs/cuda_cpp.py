@@ -23,7 +23,7 @@ from gpulab.simulator import device as devices
 from gpulab.simulator.compile.versions import architecture
 from gpulab.simulator.simt.memory import FIRST_ADDRESS
 
-ENDINGS = (".cu",)
+ENDINGS = (".cu", ".cpp", ".cc", ".cxx")
 NVCC_WHEELS = ("nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12")
 SEPARATE = {"-rdc=true", "--relocatable-device-code=true", "-dc", "--device-c", "-dlink", "--device-link"}
 OF_CUDA = ("cuda", "__cuda", "cu", "nv")  # how the names of CUDA's functions begin
@@ -57,7 +57,9 @@ def program(source: str, arguments: list[str], flags: str, clock: str) -> Callab
 
     def start() -> NoReturn:
         try:
-            code = _run(built, library, [source, *arguments], Path(source), clock)
+            texts = [Path(each) for each in (source, *shlex.split(flags)) if each.endswith(ENDINGS)]
+            text = "\n".join(path.read_text(errors="replace") for path in texts if path.is_file())
+            code = _run(built, library, [source, *arguments], text, clock)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         raise SystemExit(code)
@@ -156,10 +158,13 @@ CLOCKS: dict[str, Callable[[], float]] = {
 }
 
 
-def _run(built: Path, answers: ctypes.CDLL, arguments: list[str], source: Path, clock: str) -> int:
-    """Call the program's main; the exit code, 1 at least where a kernel failed or was never launched."""
+def _run(built: Path, answers: ctypes.CDLL, arguments: list[str], text: str, clock: str) -> int:
+    """Call the program's main; the exit code, 1 at least where a kernel failed or was never launched.
+
+    `text` is all of its source.
+    """
     layouts = structures.Layouts.of(answers)
-    runtime = Runtime(devices.current(), layouts, source.read_text(errors="replace"), CLOCKS[clock])
+    runtime = Runtime(devices.current(), layouts, text, CLOCKS[clock])
     names = (built.parent / "names").read_text().split()
     table = (ctypes.c_void_p * len(names)).in_dll(answers, "gpulab_answers")
     table[:] = [runtime.address(name) for name in names]

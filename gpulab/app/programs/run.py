@@ -19,7 +19,12 @@ from gpulab.simulator.simt import SimulationError
 
 from . import cuda_cpp, ledger, simulation
 
-USAGE = "gpulab run [OPTIONS] script.py [ARGUMENTS], or gpulab run [OPTIONS] -m module [ARGUMENTS]"
+USAGE = (
+    "gpulab run [OPTIONS] script.py [ARGUMENTS], gpulab run [OPTIONS] program.cu [ARGUMENTS], or "
+    "gpulab run [OPTIONS] -m module [ARGUMENTS]"
+)
+ENDINGS = ", ".join(cuda_cpp.ENDINGS)
+MACHINE_CODE = b"\x7fELF"  # how a compiled program's file begins
 
 
 class CannotRun(Message):
@@ -92,8 +97,23 @@ def _check(program: list[str], settings: Settings) -> None:
         if not rest:
             raise CannotRun(f"-m names no module: {USAGE}")
         return
-    if not Path(first).is_file():
+    path = Path(first)
+    if not path.is_file():
         raise CannotRun(f"there is no file {first}: {USAGE}")
+    with path.open("rb") as file:
+        if file.read(len(MACHINE_CODE)) == MACHINE_CODE:
+            raise CannotRun(
+                f"{first} is machine code, in which calls of CUDA can no longer be led to the simulated "
+                "device. Give its source: gpulab run program.cu, or the script that starts it"
+            )
+    in_cpp = first.endswith(cuda_cpp.ENDINGS)
+    if settings.nvcc and not in_cpp:
+        raise CannotRun(f"--nvcc has flags for programs in CUDA C++ ({ENDINGS}), and {first} is none")
+    if in_cpp and settings.clock not in cuda_cpp.CLOCKS:
+        known = " or ".join(cuda_cpp.CLOCKS)
+        raise CannotRun(
+            f"--clock {settings.clock} times Triton's benchmarks; events of CUDA C++ take {known}"
+        )
 
 
 def _program(program: list[str], settings: Settings) -> Callable[[], Any]:

@@ -13,8 +13,9 @@ from gpulab.frontends.driver.functions import nothing, put
 from gpulab.simulator import device as devices
 from gpulab.simulator.simt.memory import FIRST_ADDRESS, GUARD
 
-from .errors import Refused
+from .errors import NOT_SUPPORTED, Refused
 from .graphs import GraphCalls
+from .structures import Copy3D, Extent, PitchedPointer
 
 Array = np.ndarray
 P, I, N = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
@@ -44,6 +45,13 @@ class MemoryCalls:
         row = -(-width // PITCH) * PITCH
         put(pitch, row)
         put(where, self._new(row * height))
+
+    def malloc_3d(self, where: int, extent: Extent) -> None:
+        """``cudaMalloc3D``: slices of rows that start at multiples of 512."""
+        row = -(-extent.width // PITCH) * PITCH
+        address = self._new(row * extent.height * extent.depth)
+        made = PitchedPointer(address, row, extent.width, extent.height)
+        ctypes.memmove(where, ctypes.addressof(made), ctypes.sizeof(made))
 
     def _new(self, nbytes: int) -> int:
         total = int(self.device.gpu.dram_bytes)
@@ -182,6 +190,22 @@ class MemoryCalls:
         for row in range(height):
             self.copy(to + row * to_pitch, source + row * pitch, width, kind)
 
+    def copy_3d(self, described: int, *_: int) -> None:
+        """``cudaMemcpy3D`` between memory with pitches. Raises Refused for arrays of textures."""
+        asked = Copy3D.from_address(described)
+        if asked.source_array or asked.to_array:
+            raise Refused("textures and their arrays are not simulated.", NOT_SUPPORTED)
+        (tx, ty, tz), (sx, sy, sz) = asked.to_place, asked.source_place
+        for z in range(asked.extent.depth):
+            for y in range(asked.extent.height):
+                to, source = asked.to.row(tx, ty + y, tz + z), asked.source.row(sx, sy + y, sz + z)
+                self.copy(to, source, asked.extent.width, asked.kind)
+
+    def set_3d(self, there: PitchedPointer, value: int, extent: Extent, *_: int) -> None:
+        """``cudaMemset3D``."""
+        for z in range(extent.depth):
+            self.set_rows(there.row(0, 0, z), there.pitch, value, extent.width, extent.height)
+
     def copy_peer(self, to: int, _: int, source: int, __: int, nbytes: int, *___: int) -> None:
         """``cudaMemcpyPeer``: both devices are one."""
         self.copy(to, source, nbytes, 3)
@@ -202,6 +226,7 @@ class MemoryCalls:
         yield "cudaMallocAsync", self.malloc, (P, N, P)
         yield "cudaMallocFromPoolAsync", self.malloc, (P, N, P, P)
         yield "cudaMallocPitch", self.malloc_pitch, (P, P, N, N)
+        yield "cudaMalloc3D", self.malloc_3d, (P, Extent)
         yield "cudaMallocManaged", self.malloc_managed, (P, N, I)
         yield "cudaMallocHost", self.malloc_host, (P, N)
         yield "cudaHostAlloc", self.malloc_host, (P, N, I)
@@ -217,6 +242,10 @@ class MemoryCalls:
         yield "cudaMemcpyAsync", self.copy_async, (P, P, N, I, P)
         yield "cudaMemcpy2D", self.copy_rows, (P, N, P, N, N, N, I)
         yield "cudaMemcpy2DAsync", self.copy_rows, (P, N, P, N, N, N, I, P)
+        yield "cudaMemcpy3D", self.copy_3d, (P,)
+        yield "cudaMemcpy3DAsync", self.copy_3d, (P, P)
+        yield "cudaMemset3D", self.set_3d, (PitchedPointer, I, Extent)
+        yield "cudaMemset3DAsync", self.set_3d, (PitchedPointer, I, Extent, P)
         yield "cudaMemcpyPeer", self.copy_peer, (P, I, P, I, N)
         yield "cudaMemcpyPeerAsync", self.copy_peer, (P, I, P, I, N, P)
         yield "cudaMemset", self.set, (P, I, N)

@@ -21,6 +21,42 @@ class Dim3(ctypes.Structure):
         return iter((self.x, self.y, self.z))
 
 
+class Extent(ctypes.Structure):
+    """``cudaExtent``: the width in bytes where no array of textures has a part in it, height and depth."""
+
+    _fields_ = (("width", ctypes.c_size_t), ("height", ctypes.c_size_t), ("depth", ctypes.c_size_t))
+
+
+class PitchedPointer(ctypes.Structure):
+    """``cudaPitchedPtr``: rows that start `pitch` bytes apart, `height` of them in a slice."""
+
+    _fields_ = (
+        ("address", ctypes.c_size_t),
+        ("pitch", ctypes.c_size_t),
+        ("width", ctypes.c_size_t),
+        ("height", ctypes.c_size_t),
+    )
+
+    def row(self, x: int, y: int, z: int) -> int:
+        """The address of byte `x` of row `y` of slice `z`."""
+        return int(self.address + (z * self.height + y) * self.pitch + x)
+
+
+class Copy3D(ctypes.Structure):
+    """``cudaMemcpy3DParms``."""
+
+    _fields_ = (
+        ("source_array", ctypes.c_size_t),
+        ("source_place", ctypes.c_size_t * 3),
+        ("source", PitchedPointer),
+        ("to_array", ctypes.c_size_t),
+        ("to_place", ctypes.c_size_t * 3),
+        ("to", PitchedPointer),
+        ("extent", Extent),
+        ("kind", ctypes.c_int),
+    )
+
+
 @dataclass(frozen=True)
 class Layouts:
     """Where the fields of structures are: (offset, bytes) by ``structure.field``, and a structure's bytes."""

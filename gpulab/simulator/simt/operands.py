@@ -44,7 +44,12 @@ class Decoder:
 
     def __init__(self, module: Module, entry: str, display_name: str):
         self.module, self.entry, self.display_name = module, entry, display_name
-        self.body: Body = flatten(module, entry)
+        try:
+            self.body: Body = flatten(module, entry)
+        except UnsupportedInstruction as error:  # in which the kernel has its name in the PTX
+            raise UnsupportedInstruction(
+                error.opcode, display_name, error.location, error.line, error.hint
+            ) from None
         self.slots: dict[str, int] = {}
         self.dtypes: list[np.dtype] = []
         self.constants: dict[tuple[str, bytes], int] = {}
