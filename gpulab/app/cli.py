@@ -161,6 +161,7 @@ def _profile(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _program(options: argparse.Namespace, rest: list[str]) -> int:
+    from gpulab.app.programs.cuda_cpp import CannotBuild
     from gpulab.app.programs.ledger import WrongBudget
     from gpulab.app.programs.run import CannotRun, Settings, run
     from gpulab.simulator.hardware import UnknownGPU
@@ -173,10 +174,11 @@ def _program(options: argparse.Namespace, rest: list[str]) -> int:
         sanitize=options.sanitize,
         budget=options.budget,
         write_budget=options.write_budget,
+        nvcc=options.nvcc,
     )
     try:
         return run(options.program if options.module is None else ["-m", *options.module], settings)
-    except (CannotRun, UnknownGPU, WrongBudget) as error:
+    except (CannotBuild, CannotRun, UnknownGPU, WrongBudget) as error:
         raise WrongCommandLine(str(error)) from None
 
 
@@ -369,6 +371,10 @@ COMMANDS: dict[str, Command] = {
             ("--sanitize", {"action": "store_true", "help": "look for races and bad memory in every launch"}),
             ("--budget", {"type": Path, "metavar": "FILE", "help": "counts that must not rise"}),
             ("--write-budget", {"type": Path, "metavar": "FILE", "help": "write this run's counts there"}),
+            (
+                "--nvcc",
+                {"metavar": "FLAGS", "default": "", "help": 'for a program.cu, as --nvcc="-DN=4 other.cu"'},
+            ),
             (
                 "-m",
                 {"nargs": argparse.REMAINDER, "dest": "module", "metavar": "MODULE", "help": "as python's"},

@@ -40,6 +40,10 @@ model = torch.nn.Linear(4, 4).to("cuda")
 generator = torch.Generator(device="cuda").manual_seed(1)
 torch.randn(3, generator=generator, device="cuda")
 torch.cuda.synchronize()
+state = torch.cuda.get_rng_state()
+drawn = torch.rand(3, device="cuda")
+torch.cuda.set_rng_state(state)
+assert torch.equal(torch.rand(3, device="cuda"), drawn)
 import torch._dynamo  # which keeps a table of torch.cuda's functions
 torch._dynamo.trace_rules.get_torch_obj_rule_map()
 started = torch.cuda.Event(enable_timing=True)
@@ -219,6 +223,29 @@ def test_a_fault_ends_the_program_with_its_place_and_no_frames_of_ours(folder: P
     ended = run(folder, "-m", "beyond")
     assert ended.returncode == 1 and ended.stdout == ""
     assert "OutOfBounds in kernel double, line 13" in ended.stderr and "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["gone.py"], "there is no file gone.py"),
+        (["built"], "built is machine code"),
+        (["--nvcc=-O1", "race.py"], "race.py is none"),
+        (["--clock", "modelled", "program.cu"], "events of CUDA C++ take none or wall"),
+        (["--limit", "-1", "race.py"], "fewer than 0 instructions"),
+        (["--gpu", "A1000", "race.py"], "A1000"),
+        (["--budget", "gone.json", "race.py"], "there is no budget gone.json"),
+        (["-m"], "-m names no module"),
+        ([], "nothing to run"),
+    ],
+)
+def test_a_wrong_command_is_refused_in_words_before_anything_runs(
+    command: list[str], words: str, folder: Path
+) -> None:
+    (folder / "built").write_bytes(b"\x7fELF\x02\x01")
+    (folder / "program.cu").write_text("int main() {}\n")
+    ended = run(folder, *command)
+    assert ended.returncode == 2 and words in ended.stderr and "Traceback" not in ended.stderr
 
 
 def test_the_exit_code_is_the_programs_own_and_its_errors_are_shown_as_python_does(folder: Path) -> None:

@@ -185,6 +185,34 @@ def test_lines_of_numbas_own_files_become_the_line_that_called_them() -> None:
     assert with_learners_lines(text).splitlines()[:3] == ["\t.loc\t1 7 1", "\t.loc\t1 8 3", "\t.loc\t1 8 3"]
 
 
+def test_a_learners_function_that_a_header_calls_does_not_refer_to_the_headers_line() -> None:
+    """ptxas refuses a place in ``inlined_at`` that no line before has."""
+    text = "\n".join(
+        [
+            "\t.loc\t1 7 1",
+            "\t.loc\t2 90 5, function_name $L__info_string0, inlined_at 1 7 1",
+            "\t.loc\t1 3 9, function_name $L__info_string1, inlined_at 2 90 5",
+            '\t.file\t1 "lab.cu"',
+            f'\t.file\t2 "{cuda.api.__file__}"',
+        ]
+    )
+    assert with_learners_lines(text).splitlines()[:3] == ["\t.loc\t1 7 1", "\t.loc\t1 7 1", "\t.loc\t1 3 9"]
+
+
+def test_places_that_lead_to_each_other_end_somewhere() -> None:
+    """A line of a header is inlined in more than one place, so that its callers may lead around in a circle."""
+    numbas = cuda.api.__file__
+    text = "\n".join(
+        [
+            "\t.loc\t2 10 1, function_name $L__info_string0, inlined_at 2 20 1",
+            "\t.loc\t2 20 1, function_name $L__info_string0, inlined_at 2 10 1",
+            "\t.loc\t2 30 1, function_name $L__info_string0, inlined_at 2 10 1",
+            f'\t.file\t2 "{numbas}"',
+        ]
+    )
+    assert all(".loc\t2" in line for line in with_learners_lines(text).splitlines()[:3])
+
+
 def test_static_memory_beyond_48_kib_is_given_to_cutile_alone() -> None:
     """cuTile tells ptxas to allow it; the linker that all others go through does not."""
     if not has_ptxas():

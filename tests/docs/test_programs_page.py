@@ -14,7 +14,8 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "programs.md").read_text(
 def test_every_option_on_the_page_is_one_of_the_command() -> None:
     known = {flag for flag, _ in cli.COMMANDS["run"].arguments}
     used = set(re.findall(r"gpulab run ([^\n`]*)", PAGE))
-    flags = {word for line in used for word in line.split() if word.startswith("--")} - {"--epochs"}
+    words = {word.partition("=")[0] for line in used for word in line.split()}
+    flags = {word for word in words if word.startswith("--")} - {"--epochs"}
     assert flags and flags <= known
     assert {"--sanitize", "--budget", "--write-budget", "--gpu"} <= flags
 

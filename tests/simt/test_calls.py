@@ -225,6 +225,14 @@ def test_recursion_is_refused_with_its_cure():
     assert message.endswith("Recursion is not simulated: write it as a loop.")
 
 
+def test_a_refusal_calls_the_kernel_as_the_learner_does():
+    outside = ".func (.param .b32 r) again(.param .b32 a) { .reg .b32 %r<3>;"
+    outside += f"{call('again', ('b32', '%r1'), into='%r2')} ret; }}"
+    module = ptx.parse(kernel(call("again", ("b32", "%tid")), outside=outside))
+    with pytest.raises(simt.UnsupportedInstruction, match=r"^steps — "):
+        simt.load(module, next(n for n, f in module.functions.items() if f.entry), "steps")
+
+
 def test_two_functions_that_call_each_other_are_refused():
     def half(name: str, other: str) -> str:
         return f"""

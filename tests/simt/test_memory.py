@@ -51,6 +51,25 @@ def test_narrow_loads_fill_a_wider_register_by_their_sign(type_, register, space
     np.testing.assert_array_equal(launch(text, {"x": x, "out": out}, 1, 64)["out"], x.astype(out.dtype))
 
 
+def test_a_shared_address_of_32_bits_may_come_back_from_below_zero():
+    """A compiler takes the part of an index that is the same for all threads into the offset. What is left in
+    the register may be negative, and the sum has 32 bits."""
+    body = f"""
+        {element("x", into="%rd1")}
+        {element("out", into="%rd2")}
+        ld.global.u32 %r1, [%rd1];
+        mov.u32 %r2, tile;
+        mad.lo.u32 %r2, %tid, 4, %r2;
+        sub.u32 %r2, %r2, 64;
+        st.shared.u32 [%r2+64], %r1;
+        ld.shared.u32 %r3, [%r2+64];
+        st.global.u32 [%rd2], %r3;
+    """
+    x = np.arange(32, dtype=np.uint32)
+    text = kernel(body, "x out", ".shared .align 8 .b8 tile[128];")
+    np.testing.assert_array_equal(launch(text, {"x": x, "out": np.zeros_like(x)}, 1, 32)["out"], x)
+
+
 def test_a_narrow_store_cuts_off_and_leaves_its_neighbours_alone():
     x = np.random.default_rng(2).integers(0, 2**32, 32, dtype=np.uint32)
     body = f"""

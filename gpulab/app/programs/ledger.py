@@ -26,6 +26,7 @@ METRICS = (
     "shared_wavefronts",
     "flops",
 )
+LONGEST_NAME = 60  # characters; templates of C++ libraries have names of many hundred
 FORMAT = 1  # of a budget's file
 
 Counts = dict[str, dict[str, int]]  # kernel → metric → count
@@ -78,7 +79,7 @@ def table(counts: Counts, gpu: str) -> str:
     if not counts:
         return f"gpulab run: the program launched no kernel on the simulated {gpu}"
     heads = ["kernel", *(m.replace("_", " ") for m in METRICS)]
-    rows = [[kernel, *(f"{each[m]:,}" for m in METRICS)] for kernel, each in counts.items()]
+    rows = [[_short(kernel), *(f"{each[m]:,}" for m in METRICS)] for kernel, each in counts.items()]
     widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
 
     def line(row: list[str]) -> str:
@@ -86,6 +87,11 @@ def table(counts: Counts, gpu: str) -> str:
         return "   ".join([row[0].ljust(widths[0]), *cells]).rstrip()
 
     return "\n".join([f"gpulab run: counted on a simulated {gpu}", *map(line, (heads, *rows))])
+
+
+def _short(kernel: str) -> str:
+    """A kernel's name without the arguments of its template, where these would fill the line."""
+    return kernel if len(kernel) <= LONGEST_NAME else f"{kernel.partition('<')[0][-LONGEST_NAME:]}<…>"
 
 
 def write_budget(path: Path, counts: Counts, gpu: str) -> None:

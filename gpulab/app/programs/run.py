@@ -17,9 +17,14 @@ from gpulab.simulator import device as devices
 from gpulab.simulator import hardware
 from gpulab.simulator.simt import SimulationError
 
-from . import ledger, simulation
+from . import cuda_cpp, ledger, simulation
 
-USAGE = "gpulab run [OPTIONS] script.py [ARGUMENTS], or gpulab run [OPTIONS] -m module [ARGUMENTS]"
+USAGE = (
+    "gpulab run [OPTIONS] script.py [ARGUMENTS], gpulab run [OPTIONS] program.cu [ARGUMENTS], or "
+    "gpulab run [OPTIONS] -m module [ARGUMENTS]"
+)
+ENDINGS = ", ".join(cuda_cpp.ENDINGS)
+MACHINE_CODE = b"\x7fELF"  # how a compiled program's file begins
 
 
 class CannotRun(Message):
@@ -31,7 +36,8 @@ class Settings:
     """What a run is asked for, beside the program.
 
     `gpu` is a name of the catalogue, or empty for the default. `limit` is how many instructions a chunk of
-    blocks may take before it counts as endless, or 0 for the simulator's own limit.
+    blocks may take before it counts as endless, or 0 for the simulator's own limit. `nvcc` are flags for
+    building a program in CUDA C++.
     """
 
     gpu: str = ""
@@ -41,6 +47,7 @@ class Settings:
     sanitize: bool = False
     budget: Path | None = None
     write_budget: Path | None = None
+    nvcc: str = ""
 
 
 def run(program: list[str], settings: Settings) -> int:
@@ -50,7 +57,7 @@ def run(program: list[str], settings: Settings) -> int:
     Whatever is wrong with the command is said before the program starts: raises CannotRun,
     hardware.UnknownGPU, ledger.WrongBudget.
     """
-    start = _program(program)
+    _check(program, settings)
     gpu = hardware.find(settings.gpu) if settings.gpu else devices.current().gpu
     limits = ledger.read_budget(settings.budget, gpu.name) if settings.budget else None
     if settings.limit < 0:
@@ -58,6 +65,7 @@ def run(program: list[str], settings: Settings) -> int:
     if settings.write_budget and not settings.write_budget.parent.is_dir():
         raise CannotRun(f"--write-budget {settings.write_budget}: there is no folder for it")
     device = simulation.install(gpu.name)
+    start = _program(program, settings)
     counted = ledger.Ledger(device)
     with ExitStack() as stack:
         stack.enter_context(simulation.timed_by(settings.clock))
@@ -80,14 +88,40 @@ def run(program: list[str], settings: Settings) -> int:
     return code or int(bool(complaints))
 
 
-def _program(program: list[str]) -> Callable[[], Any]:
-    """What starts the program as Python would: its arguments and its folder in place."""
+def _check(program: list[str], settings: Settings) -> None:
+    """Raise CannotRun for what cannot be a program."""
     if not program:
         raise CannotRun(f"nothing to run: {USAGE}")
     first, *rest = program
     if first == "-m":
         if not rest:
             raise CannotRun(f"-m names no module: {USAGE}")
+        return
+    path = Path(first)
+    if not path.is_file():
+        raise CannotRun(f"there is no file {first}: {USAGE}")
+    with path.open("rb") as file:
+        if file.read(len(MACHINE_CODE)) == MACHINE_CODE:
+            raise CannotRun(
+                f"{first} is machine code, in which calls of CUDA can no longer be led to the simulated "
+                "device. Give its source: gpulab run program.cu, or the script that starts it"
+            )
+    in_cpp = first.endswith(cuda_cpp.ENDINGS)
+    if settings.nvcc and not in_cpp:
+        raise CannotRun(f"--nvcc has flags for programs in CUDA C++ ({ENDINGS}), and {first} is none")
+    if in_cpp and settings.clock not in cuda_cpp.CLOCKS:
+        known = " or ".join(cuda_cpp.CLOCKS)
+        raise CannotRun(
+            f"--clock {settings.clock} times Triton's benchmarks; events of CUDA C++ take {known}"
+        )
+
+
+def _program(program: list[str], settings: Settings) -> Callable[[], Any]:
+    """What starts the program: as Python would, its arguments and its folder in place; or main of C++."""
+    first, *rest = program
+    if first.endswith(cuda_cpp.ENDINGS):
+        return cuda_cpp.program(first, rest, settings.nvcc, settings.clock)
+    if first == "-m":
         module, *arguments = rest
 
         def start_module() -> Any:
@@ -97,8 +131,6 @@ def _program(program: list[str]) -> Callable[[], Any]:
 
         return start_module
     path = Path(first)
-    if not path.is_file():
-        raise CannotRun(f"there is no file {first}: {USAGE}")
 
     def start_script() -> Any:
         sys.argv = [first, *rest]

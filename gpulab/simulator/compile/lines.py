@@ -43,11 +43,13 @@ def with_learners_lines(ptx: str, foreign: Callable[[str], bool] = _is_numbas) -
 
     def put(match: re.Match[str]) -> str:
         place, caller = match["place"], match["caller"]
-        if place.split()[0] not in others:
-            return match[0]
+        if place.split()[0] not in others:  # who called it may be a place that is no longer there
+            return match["indent"] + place if caller.split()[0] in others else match[0]
         called_from[place] = caller
-        while caller.split()[0] in others and caller in called_from and called_from[caller] != caller:
+        passed = {caller}  # a place is inlined more than once, so that callers may lead around in a circle
+        while caller.split()[0] in others and called_from.get(caller, caller) not in passed:
             caller = called_from[caller]
+            passed.add(caller)
         return match["indent"] + caller
 
     return re.sub(INLINED, put, ptx)

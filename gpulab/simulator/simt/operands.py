@@ -44,7 +44,12 @@ class Decoder:
 
     def __init__(self, module: Module, entry: str, display_name: str):
         self.module, self.entry, self.display_name = module, entry, display_name
-        self.body: Body = flatten(module, entry)
+        try:
+            self.body: Body = flatten(module, entry)
+        except UnsupportedInstruction as error:  # in which the kernel has its name in the PTX
+            raise UnsupportedInstruction(
+                error.opcode, display_name, error.location, error.line, error.hint
+            ) from None
         self.slots: dict[str, int] = {}
         self.dtypes: list[np.dtype] = []
         self.constants: dict[tuple[str, bytes], int] = {}
@@ -179,7 +184,7 @@ class Decoder:
             base = registers[slot]
             known, address = last  # once, for another thread may launch the same kernel
             if base is not known:
-                address = (base.view(np.uint32).astype(np.int64) if narrow else base) + offset
+                address = _narrow_sum(base, offset) if narrow else base + offset
                 if len(base) == 1:
                     last = base, address
             return address
@@ -191,6 +196,15 @@ class Decoder:
         if not isinstance(operand, Register):
             raise UnsupportedInstruction(f"destination {operand}", self.display_name)
         return None if operand.name == "_" else self.slot(operand.name)
+
+
+def _narrow_sum(base: Array, offset: np.int64) -> Array:
+    """A 32-bit address plus an offset. With a positive one the sum has 32 bits as well, because compilers count
+    on it to come back from below 0."""
+    unsigned = base.view(np.uint32)
+    if offset > 0:
+        return (unsigned + np.uint32(offset)).astype(np.int64)
+    return unsigned.astype(np.int64) + offset
 
 
 def targets_of(destination: Operand) -> list[Operand]:

@@ -1,0 +1,194 @@
+"""Whole programs in CUDA C++: nvcc builds them, and their calls of CUDA's runtime are answered here."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from importlib import metadata, resources
+from pathlib import Path
+from typing import NoReturn
+
+from gpulab.foundation.errors import Message
+from gpulab.frontends.runtime import Runtime, structures
+from gpulab.frontends.runtime.errors import say
+from gpulab.frontends.runtime.kernels import flush
+from gpulab.frontends.runtime.memory import ENDS
+from gpulab.simulator import device as devices
+from gpulab.simulator.compile.versions import architecture
+from gpulab.simulator.simt.memory import FIRST_ADDRESS
+
+ENDINGS = (".cu", ".cpp", ".cc", ".cxx")
+NVCC_WHEELS = ("nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12")
+SEPARATE = {"-rdc=true", "--relocatable-device-code=true", "-dc", "--device-c", "-dlink", "--device-link"}
+OF_CUDA = ("cuda", "__cuda", "cu", "nv")  # how the names of CUDA's functions begin
+
+
+class CannotBuild(Message):
+    """The program does not become one that can run: no compiler, or what the compiler says."""
+
+
+def program(source: str, arguments: list[str], flags: str, clock: str) -> Callable[[], NoReturn]:
+    """Build a program of CUDA C++; what starts it, and ends with SystemExit.
+
+    `flags` are further ones of nvcc: options, sources, libraries. `clock` is what times events: ``none`` or
+    ``wall``. Raises CannotBuild.
+    """
+    nvcc = compiler()
+    if set(shlex.split(flags)) & SEPARATE:
+        raise CannotBuild(
+            f"--nvcc={flags}: device code of several files is linked as machine code, and the simulated "
+            "device runs PTX. Without this flag, each file keeps its own device code; include what kernels "
+            "share. Kernels that launch kernels do not run here."
+        )
+    folder = Path(tempfile.mkdtemp(prefix="gpulab-run-"))
+    try:
+        built = _build(nvcc, source, shlex.split(flags), folder)
+        answers = _answers(nvcc, built, folder)
+        library = ctypes.CDLL(str(answers), mode=ctypes.RTLD_GLOBAL)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+    def start() -> NoReturn:
+        try:
+            texts = [Path(each) for each in (source, *shlex.split(flags)) if each.endswith(ENDINGS)]
+            text = "\n".join(path.read_text(errors="replace") for path in texts if path.is_file())
+            code = _run(built, library, [source, *arguments], text, clock)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise SystemExit(code)
+
+    return start
+
+
+# ---- building ------------------------------------------------------------------------------------
+
+
+def missing() -> str:
+    """Why no program can be built here; empty if one can."""
+    try:
+        compiler()
+    except CannotBuild as error:
+        return str(error)
+    return ""
+
+
+def compiler() -> str:
+    """Where nvcc is: in its wheel, or on the PATH. Raises CannotBuild without nvcc or without g++."""
+    if shutil.which("g++") is None:
+        raise CannotBuild(
+            "A program in CUDA C++ needs g++ for its host code, and there is none on the PATH. On Debian and "
+            "Ubuntu, apt install g++ brings it."
+        )
+    for wheel in NVCC_WHEELS:
+        try:
+            files = metadata.files(wheel) or ()
+        except metadata.PackageNotFoundError:
+            continue
+        if found := next((str(file.locate()) for file in files if file.name == "nvcc"), ""):
+            return found
+    if on_path := shutil.which("nvcc"):
+        return on_path
+    raise CannotBuild(
+        "A program in CUDA C++ needs nvcc, which is not installed here. pip install 'gpulab[nvcc]' brings "
+        "it; no GPU and no driver is needed."
+    )
+
+
+def _build(nvcc: str, source: str, flags: list[str], folder: Path) -> Path:
+    """The program as a shared library, whose calls of CUDA are left open."""
+    built = folder / "program.so"
+    entry = folder / "entry.o"
+    own = resources.files("gpulab.frontends.runtime")
+    _compile(["gcc", "-O1", "-fPIC", "-c", str(own / "entry.c"), "-o", str(entry)])
+    _compile(
+        [
+            nvcc,
+            f"-arch=compute_{architecture(devices.current().cc)}",
+            *("-lineinfo", "--no-compress", "-shared", "-cudart", "none"),
+            *("-Xcompiler", "-fPIC", "-Xlinker", "--wrap=exit", "-Xlinker", "-Bsymbolic"),
+            *(() if any(flag.startswith("-O") for flag in flags) else ("-O2",)),
+            *(source, str(entry), *flags, "-o", str(built)),
+        ],
+        source,
+    )
+    return built
+
+
+def _answers(nvcc: str, built: Path, folder: Path) -> Path:
+    """A library with every function of CUDA that the program calls."""
+    listed = subprocess.run(
+        ["nm", "-D", "--undefined-only", "-P", str(built)], capture_output=True, text=True, check=True
+    ).stdout
+    called = [line.split()[0] for line in listed.splitlines()]
+    names = [name for name in called if name.startswith(OF_CUDA) and "@" not in name]
+    (folder / "names").write_text("\n".join(names))
+    text = "".join(f"NAME({number}, {name})\n" for number, name in enumerate(names))
+    (folder / "names.h").write_text(text)
+    own = resources.files("gpulab.frontends.runtime")
+    made = folder / "answers.so"
+    _compile(
+        [
+            *(nvcc, "-shared", "-cudart", "none", "-Xcompiler", "-fPIC,-w"),
+            *("-I", str(folder), str(own / "answers.c"), "-o", str(made)),
+        ]
+    )
+    return made
+
+
+def _compile(command: list[str], source: str = "") -> None:
+    """Run a compiler. Raises CannotBuild with what it says."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stderr + done.stdout).strip()
+        raise CannotBuild(f"{source or shlex.join(command)} does not compile:\n{said}")
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+CLOCKS: dict[str, Callable[[], float]] = {
+    "none": lambda: float("nan"),
+    "wall": lambda: 1e3 * time.perf_counter(),
+}
+
+
+def _run(built: Path, answers: ctypes.CDLL, arguments: list[str], text: str, clock: str) -> int:
+    """Call the program's main; the exit code, 1 at least where a kernel failed or was never launched.
+
+    `text` is all of its source.
+    """
+    layouts = structures.Layouts.of(answers)
+    runtime = Runtime(devices.current(), layouts, text, CLOCKS[clock])
+    names = (built.parent / "names").read_text().split()
+    table = (ctypes.c_void_p * len(names)).in_dll(answers, "gpulab_answers")
+    table[:] = [runtime.address(name) for name in names]
+    library = ctypes.CDLL(str(built))
+    code = library.gpulab_run(
+        library.main,
+        len(arguments),
+        _strings(arguments),
+        _strings([f"{name}={value}" for name, value in os.environ.items()]),
+        ctypes.c_size_t(FIRST_ADDRESS),
+        ctypes.c_size_t(ENDS),
+    )
+    library.gpulab_finish()
+    flush()
+    errors = runtime.errors
+    if errors.unread:
+        say(
+            "gpulab run: the program did not ask whether its last kernel was launched, and it was not. Call "
+            "cudaGetLastError() after each launch."
+        )
+    if errors.sticky or errors.unread:
+        return (code & 0xFF) or 1
+    return code & 0xFF
+
+
+def _strings(texts: list[str]) -> ctypes.Array[ctypes.c_char_p]:
+    return (ctypes.c_char_p * (len(texts) + 1))(*map(os.fsencode, texts), None)

@@ -1,0 +1,337 @@
+"""Kernels and variables of a program: how its start registers them, and how it launches them."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from threading import get_ident
+from typing import Any
+
+from gpulab.frontends.cupy.c_types import fits
+from gpulab.frontends.cupy.cuda_text import signatures
+from gpulab.frontends.driver import Config, labelled, launch, read_config
+from gpulab.frontends.driver.functions import nothing, put
+from gpulab.simulator import device as devices
+from gpulab.simulator.compile import CompiledKernel
+from gpulab.simulator.compile.headers import header_folders
+from gpulab.simulator.compile.lines import with_learners_lines
+from gpulab.simulator.compile.versions import version_in
+from gpulab.simulator.device import LaunchError
+from gpulab.simulator.hardware import occupancy
+from gpulab.simulator.simt import ArrayLabel, variables_of
+
+from .errors import Refused
+from .fat_binary import ptx_at
+from .graphs import GraphCalls
+from .memory import MemoryCalls
+from .structures import Dim3, Layouts
+
+P, I, N = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
+DYNAMIC_SHARED = 48 * 1024  # bytes: what a kernel may have unless it asked for more
+MOST_DYNAMIC_SHARED = 8  # cudaFuncAttributeMaxDynamicSharedMemorySize
+INVALID_SYMBOL, INVALID_FUNCTION = 13, 98
+STREAM_OF_CONFIG = 32  # where a cudaLaunchConfig_t has its stream
+
+
+@dataclass
+class Function:
+    """A kernel as the host knows it, by the address of its stub. `dynamic` is what it asked for, in bytes."""
+
+    compiled: CompiledKernel
+    dynamic: int = DYNAMIC_SHARED
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A variable of the device: its name in the PTX, and its bytes."""
+
+    ptx: str
+    name: str
+    nbytes: int
+
+
+@dataclass
+class KernelCalls:
+    """The runtime's functions about kernels, and those that nvcc writes into the program's start.
+
+    `source` is the text of the program, in which the kernels' parameters have names.
+    """
+
+    device: devices.SimulatedDevice
+    memory: MemoryCalls
+    graphs: GraphCalls
+    layouts: Layouts
+    source: str
+    _images: dict[int, str] = field(default_factory=dict)  # PTX by the address of its wrapper
+    _functions: dict[int, Function] = field(default_factory=dict)
+    _symbols: dict[int, Symbol] = field(default_factory=dict)
+    _managed: list[tuple[int, Symbol]] = field(default_factory=list)
+    # What ``<<<…>>>`` has said for launches that are yet to come, by the thread. Python's own values of a
+    # thread do not outlast a call from a thread that C++ has made.
+    _waiting: dict[int, list[tuple[Dim3, Dim3, int, int]]] = field(default_factory=dict)
+
+    # ---- the program's start ---------------------------------------------------------------------
+
+    def register_image(self, wrapper: int) -> int:
+        """``__cudaRegisterFatBinary``: it returns the handle under which kernels and variables follow."""
+        folders = header_folders()
+        text = ptx_at(wrapper)
+        self._images[wrapper] = with_learners_lines(
+            text, foreign=lambda path: path.startswith(folders) or "/include/" in path
+        )
+        return wrapper
+
+    def register_function(self, image: int, stub: int, _: int, name: int, *__: int) -> None:
+        """``__cudaRegisterFunction``."""
+        entry = ctypes.string_at(name).decode()
+        ptx = self._images[image]
+        kernel = CompiledKernel(_readable(entry), entry, ptx, self.device.cc, version_in(ptx))
+        self._functions[stub] = Function(kernel)
+
+    def register_variable(
+        self, image: int, host: int, _: int, name: int, __: int, nbytes: int, *___: int
+    ) -> None:
+        """``__cudaRegisterVar``."""
+        self._symbols[host] = Symbol(self._images[image], ctypes.string_at(name).decode(), nbytes)
+
+    def register_managed(
+        self, image: int, pointer: int, _: int, name: int, __: int, nbytes: int, *___: int
+    ) -> None:
+        """``__cudaRegisterManagedVar``: the host has a pointer to the variable, which is the same memory."""
+        symbol = Symbol(self._images[image], ctypes.string_at(name).decode(), nbytes)
+        found = self.device.memory.find(self._address(symbol))
+        assert found is not None
+        put(pointer, found.data.ctypes.data)
+        self._symbols[pointer] = symbol
+
+    # ---- variables -------------------------------------------------------------------------------
+
+    def _address(self, symbol: Symbol) -> int:
+        places = variables_of(self.device.module(symbol.ptx), self.device.memory)
+        if symbol.name not in places:  # no kernel uses it, so that the compiler left it out
+            places[symbol.name] = self.device.allocate(symbol.nbytes).address
+            self.device.memory.modules[id(self.device.module(symbol.ptx))].addresses.update(places)
+        return places[symbol.name]
+
+    def _symbol(self, host: int) -> int:
+        if host not in self._symbols:
+            raise Refused(
+                "this is no __device__ or __constant__ variable of the program. Pass the variable itself, "
+                "not its name as a text and not its address.",
+                INVALID_SYMBOL,
+            )
+        return self._address(self._symbols[host])
+
+    def copy_to_symbol(self, host: int, source: int, nbytes: int, offset: int, kind: int, *_: int) -> None:
+        """``cudaMemcpyToSymbol``."""
+        self.memory.copy(self._symbol(host) + offset, source, nbytes, kind)
+
+    def copy_from_symbol(self, to: int, host: int, nbytes: int, offset: int, kind: int, *_: int) -> None:
+        """``cudaMemcpyFromSymbol``."""
+        self.memory.copy(to, self._symbol(host) + offset, nbytes, kind)
+
+    def symbol_address(self, where: int, host: int) -> None:
+        """``cudaGetSymbolAddress``."""
+        put(where, self._symbol(host))
+
+    def symbol_size(self, where: int, host: int) -> None:
+        """``cudaGetSymbolSize``."""
+        self._symbol(host)
+        put(where, self._symbols[host].nbytes)
+
+    # ---- launches --------------------------------------------------------------------------------
+
+    def push(self, grid: Dim3, block: Dim3, shared_bytes: int, stream: int | None) -> int:
+        """``__cudaPushCallConfiguration``, which ``<<<…>>>`` becomes."""
+        self._waiting.setdefault(get_ident(), []).append((grid, block, shared_bytes, stream or 0))
+        return 0
+
+    def pop(self, grid: int, block: int, shared_bytes: int, stream: int) -> None:
+        """``__cudaPopCallConfiguration``."""
+        *shape, nbytes, of_stream = self._waiting[get_ident()].pop()
+        for where, what in zip((grid, block), shape, strict=True):
+            ctypes.memmove(where, ctypes.addressof(what), ctypes.sizeof(Dim3))
+        put(shared_bytes, nbytes)
+        put(stream, of_stream)
+
+    def get_kernel(self, where: int, stub: int) -> None:
+        """``__cudaGetKernel``: the stub's address names a kernel."""
+        put(where, stub)
+
+    def launch(
+        self, stub: int, grid: Dim3, block: Dim3, arguments: int, shared_bytes: int, stream: int
+    ) -> int:
+        """``cudaLaunchKernel``."""
+        return self._launch(stub, _config(grid, block, shared_bytes), arguments, stream)
+
+    def launch_cooperative(
+        self, stub: int, grid: Dim3, block: Dim3, arguments: int, shared_bytes: int, stream: int
+    ) -> int:
+        """``cudaLaunchCooperativeKernel``."""
+        return self._launch(stub, _config(grid, block, shared_bytes, cooperative=True), arguments, stream)
+
+    def launch_extended(self, config: int, stub: int, arguments: int) -> int:
+        """``cudaLaunchKernelExC``."""
+        (stream,) = struct.unpack("Q", ctypes.string_at(config + STREAM_OF_CONFIG, 8))
+        return self._launch(stub, read_config(config), arguments, stream)
+
+    def _launch(self, stub: int, config: Config, arguments: int, stream: int) -> int:
+        if self.graphs.records(stream):
+            kept = self._kept(self._function(stub).compiled, arguments)
+            self.graphs.recorded(stream, lambda: self._launch(stub, config, ctypes.addressof(kept[0]), 0))
+            return 0
+        function = self._function(stub)
+        kernel = function.compiled
+        if config.shared_bytes > function.dynamic:
+            raise LaunchError(
+                f"{kernel.name}: {config.shared_bytes:,} bytes of dynamic shared memory; a kernel has at "
+                f"most {function.dynamic:,} unless it asks for more: call cudaFuncSetAttribute("
+                f"{kernel.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {config.shared_bytes}) "
+                "before the launch."
+            )
+        if self.device.program(kernel).syncs_grid and not config.cooperative:
+            raise LaunchError(
+                f"{kernel.name} waits for the whole grid (this_grid().sync()), which takes a cooperative "
+                "launch: cudaLaunchCooperativeKernel."
+            )
+        flush()  # what a kernel prints comes behind what the host has printed before
+        with labelled(tuple(self._labels(kernel, arguments))):
+            code = launch(config, kernel, arguments)
+        sys.stdout.flush()
+        return code
+
+    def _kept(self, kernel: CompiledKernel, arguments: int) -> tuple[Any, list[Any]]:
+        """(pointers to copies of a kernel's arguments, these): the program's are gone at a graph's launch."""
+        parameters = self.device.program(kernel).parameters
+        given = (ctypes.c_void_p * len(parameters)).from_address(arguments) if parameters else ()
+        pairs = zip(parameters, given, strict=True)
+        copies = [ctypes.create_string_buffer(ctypes.string_at(at, p.nbytes), p.nbytes) for p, at in pairs]
+        return (ctypes.c_void_p * len(copies))(*map(ctypes.addressof, copies)), copies
+
+    def _labels(self, kernel: CompiledKernel, arguments: int) -> Iterator[ArrayLabel]:
+        """What the arrays behind a kernel's pointers are called: as its parameters in the source."""
+        found = signatures(self.source).get(kernel.name.partition("<")[0].rpartition("::")[2])
+        parameters = found.instance(kernel.name).parameters if found else ()
+        if not arguments or len(parameters) != len(self.device.program(kernel).parameters):
+            return
+        given = (ctypes.c_void_p * len(parameters)).from_address(arguments)
+        for parameter, where in zip(parameters, given, strict=True):
+            kind = fits(parameter.pointee) if parameter.is_pointer else None
+            if kind is None:
+                continue
+            address = ctypes.c_uint64.from_address(where).value
+            array = self.device.memory.find(address)
+            if array is not None:
+                count = (array.address + array.nbytes - address) // kind.size
+                yield ArrayLabel(parameter.name, address, (count,), (kind.size,), kind.dtype, kind.size)
+
+    def _function(self, stub: int) -> Function:
+        if stub not in self._functions:
+            raise Refused("this is no kernel of the program.", INVALID_FUNCTION)
+        return self._functions[stub]
+
+    # ---- what is known about a kernel ------------------------------------------------------------
+
+    def attributes(self, where: int, stub: int) -> None:
+        """``cudaFuncGetAttributes``."""
+        function = self._function(stub)
+        used = self.device.resources(function.compiled)
+        major, minor = self.device.cc
+        bounds = self.device.program(function.compiled).module.functions[function.compiled.entry].directives
+        most = min(
+            self.device.gpu.capability.max_threads_per_block, *bounds.get("maxntid", (1024,))[:1], 1024
+        )
+        self.layouts.write(
+            "cudaFuncAttributes",
+            where,
+            {
+                "sharedSizeBytes": used.shared_bytes,
+                "constSizeBytes": used.const_bytes,
+                "localSizeBytes": used.local_bytes,
+                "maxThreadsPerBlock": most,
+                "numRegs": used.registers,
+                "ptxVersion": 10 * major + minor,
+                "binaryVersion": 10 * major + minor,
+                "maxDynamicSharedSizeBytes": function.dynamic - used.shared_bytes,
+                "preferredShmemCarveout": -1,
+            },
+        )
+
+    def set_attribute(self, stub: int, which: int, value: int) -> None:
+        """``cudaFuncSetAttribute``. Raises Refused for more shared memory than a block can have."""
+        function = self._function(stub)
+        if which == MOST_DYNAMIC_SHARED:
+            most = self.device.gpu.capability.shared_per_block_optin
+            static = self.device.program(function.compiled).shared_bytes
+            if not 0 <= value <= most - static:
+                raise Refused(
+                    f"{value:,} bytes of dynamic shared memory for {function.compiled.name}; a block of the "
+                    f"{self.device.gpu.name} has at most {most - static:,} for it."
+                )
+            function.dynamic = max(value, DYNAMIC_SHARED)
+
+    def active_blocks(self, where: int, stub: int, threads: int, shared_bytes: int, *_: int) -> None:
+        """``cudaOccupancyMaxActiveBlocksPerMultiprocessor``."""
+        used = self.device.resources(self._function(stub).compiled)
+        held = occupancy(self.device.gpu, threads, used.registers, used.shared_bytes + shared_bytes)
+        put(where, held.active_blocks, ctypes.c_int)
+
+    def answers(self) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
+        """(name, what answers it, types of its arguments) of each function that returns an error code."""
+        yield "__cudaPopCallConfiguration", self.pop, (P, P, P, P)
+        yield "__cudaGetKernel", self.get_kernel, (P, P)
+        for name in ("cudaLaunchKernel", "__cudaLaunchKernel"):
+            yield name, self.launch, (P, Dim3, Dim3, P, N, P)
+        yield "cudaLaunchCooperativeKernel", self.launch_cooperative, (P, Dim3, Dim3, P, N, P)
+        yield "cudaLaunchKernelExC", self.launch_extended, (P, P, P)
+        yield "cudaFuncGetAttributes", self.attributes, (P, P)
+        yield "cudaFuncSetAttribute", self.set_attribute, (P, I, I)
+        yield "cudaFuncSetCacheConfig", nothing, (P, I)
+        yield "cudaOccupancyMaxActiveBlocksPerMultiprocessor", self.active_blocks, (P, P, I, N)
+        yield "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", self.active_blocks, (P, P, I, N, I)
+        yield "cudaMemcpyToSymbol", self.copy_to_symbol, (P, P, N, N, I)
+        yield "cudaMemcpyToSymbolAsync", self.copy_to_symbol, (P, P, N, N, I, P)
+        yield "cudaMemcpyFromSymbol", self.copy_from_symbol, (P, P, N, N, I)
+        yield "cudaMemcpyFromSymbolAsync", self.copy_from_symbol, (P, P, N, N, I, P)
+        yield "cudaGetSymbolAddress", self.symbol_address, (P, P)
+        yield "cudaGetSymbolSize", self.symbol_size, (P, P)
+
+
+def _config(grid: Dim3, block: Dim3, shared_bytes: int, cooperative: bool = False) -> Config:
+    (gx, gy, gz), (bx, by, bz) = grid, block
+    return Config((gx, gy, gz), (bx, by, bz), shared_bytes, cooperative=cooperative)
+
+
+def flush() -> None:
+    """Write out what the program has printed so far."""
+    ctypes.CDLL(None).fflush(None)
+
+
+@cache
+def _demangle() -> Any:
+    """The C++ library's own function that makes names readable; None where there is no such library."""
+    with suppress(OSError, AttributeError):
+        found = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+        found.restype, found.argtypes = ctypes.c_void_p, (ctypes.c_char_p, P, P, P)
+        return found
+    return None
+
+
+def _readable(entry: str) -> str:
+    """A kernel's name in C++ by that in the PTX, without its parameters: ``_Z4copyPf`` → ``copy``."""
+    found = _demangle()(entry.encode(), None, None, None) if entry.startswith("_Z") and _demangle() else None
+    if not found:
+        return entry
+    text = ctypes.string_at(found).decode().removeprefix("void ")
+    ctypes.CDLL(None).free(ctypes.c_void_p(found))
+    depth = 0
+    for i, character in enumerate(text):
+        depth += (character == "<") - (character == ">")
+        if character == "(" and not depth and not text.startswith("(anonymous namespace)", i):
+            return text[:i]
+    return text

@@ -1,0 +1,235 @@
+"""`gpulab run program.cu`: whole programs in CUDA C++, host code and kernels."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpulab
+from gpulab.app.programs import cuda_cpp
+
+ROOT = Path(gpulab.__file__).resolve().parent.parent
+
+ADDS = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+__constant__ float scale[2];
+__device__ int touched;
+
+__global__ void saxpy(int n, float a, const float *x, float *y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        y[i] += a * x[i] * scale[1];
+        atomicAdd(&touched, 1);
+    }
+}
+
+struct Farewell { ~Farewell() { printf("farewell %d\n", cudaDeviceSynchronize()); } } farewell;
+
+int main(int argc, char **argv) {
+    int n = atoi(argv[1]), zero = 0;
+    std::vector<float> x(n, 2), y(n, 1);
+    float *dx, *dy, factors[2] = {1, 2};
+    cudaMalloc(&dx, n * sizeof(float));
+    cudaMalloc(&dy, n * sizeof(float));
+    cudaMemcpyToSymbol(scale, factors, sizeof factors);
+    cudaMemcpyToSymbol(touched, &zero, sizeof zero);
+    cudaMemcpy(dx, x.data(), n * sizeof(float), cudaMemcpyHostToDevice);
+    cudaMemcpy(dy, y.data(), n * sizeof(float), cudaMemcpyHostToDevice);
+    saxpy<<<(n + 255) / 256, 256>>>(n + EXTRA, 3, dx, dy);
+    printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+    cudaMemcpy(y.data(), dy, n * sizeof(float), cudaMemcpyDeviceToHost);
+    cudaMemcpyFromSymbol(&zero, touched, sizeof zero);
+    cudaDeviceProp p;
+    cudaGetDeviceProperties(&p, 0);
+    printf("%g %d %d.%d %d\n", y[n - 1], zero, p.major, p.minor, p.multiProcessorCount);
+    exit(y[n - 1] == 13 ? 7 : 0);
+}
+"""
+
+SHARES = r"""
+#include <cstdio>
+#include <thread>
+
+__managed__ int counted;
+
+__global__ void count(int *each) {
+    each[threadIdx.x] += threadIdx.x;
+    atomicAdd(&counted, 1);
+}
+
+void CUDART_CB tell(void *data) { printf("told %d\n", *(int *)data); }
+
+int main() {
+    int *each, answer = 42;
+    cudaMallocManaged(&each, 64 * sizeof(int));
+    for (int i = 0; i < 64; i++) each[i] = i;
+    count<<<1, 64>>>(each);
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    std::thread other([&] { count<<<1, 64, 0, stream>>>(each); cudaStreamSynchronize(stream); });
+    other.join();
+    cudaLaunchHostFunc(stream, tell, &answer);
+    cudaEvent_t start, stop;
+    cudaEventCreate(&start), cudaEventCreate(&stop);
+    cudaEventRecord(start), cudaEventRecord(stop);
+    float ms = 0;
+    cudaEventElapsedTime(&ms, start, stop);
+    printf("%d %d %g\n", each[63], counted, ms);
+    int *pinned, blocks;
+    cudaMallocHost(&pinned, sizeof(int) * 64);
+    count<<<1, 64>>>(pinned);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, count, 1024, 0);
+    printf("%d %d\n", pinned[63], blocks);
+    cudaPitchedPtr cube;
+    char host[2][3][4] = {}, back[2][3][4] = {};
+    host[1][2][3] = 7;
+    cudaMalloc3D(&cube, make_cudaExtent(4, 3, 2));
+    cudaMemset3D(cube, 9, make_cudaExtent(4, 3, 2));
+    cudaMemcpy3DParms copy = {};
+    copy.srcPtr = make_cudaPitchedPtr(host, 4, 4, 3), copy.dstPtr = cube;
+    copy.extent = make_cudaExtent(4, 3, 1), copy.kind = cudaMemcpyHostToDevice;
+    copy.srcPos.z = copy.dstPos.z = 1;
+    cudaMemcpy3D(&copy);
+    cudaMemcpy3DParms home = {};
+    home.srcPtr = cube, home.dstPtr = make_cudaPitchedPtr(back, 4, 4, 3);
+    home.extent = make_cudaExtent(4, 3, 2), home.kind = cudaMemcpyDeviceToHost;
+    cudaMemcpy3D(&home);
+    printf("%d %d %zu\n", back[0][2][3], back[1][2][3], cube.pitch);
+    cudaGraph_t graph;
+    cudaGraphExec_t twice;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    count<<<1, 64, 0, stream>>>(pinned);
+    cudaLaunchHostFunc(stream, tell, &answer);
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&twice, graph, 0);
+    printf("%d\n", pinned[63]);
+    answer = 43;
+    cudaGraphLaunch(twice, stream), cudaGraphLaunch(twice, stream);
+    printf("%d\n", pinned[63]);
+}
+"""
+
+WRONG = r"""
+#include <cstdio>
+
+__global__ void fill(int *a) { a[threadIdx.x] = 1; }
+
+int main(int argc, char **) {
+    int *a, b[2] = {};
+    cudaMalloc(&a, 4);
+    printf("%d\n", cudaMemcpy(a, b, 8, cudaMemcpyHostToDevice));
+    printf("%d\n", cudaMemcpy(b, a, 4, cudaMemcpyHostToDevice));
+    cudaGraph_t graph;
+    printf("%d\n", cudaGraphCreate(&graph, 0));
+    fill<<<1, 2048>>>(a);
+    if (argc > 1) printf("%d\n", cudaGetLastError());
+    if (argc > 2) printf("%d\n", *a);
+}
+"""
+
+pytestmark = pytest.mark.skipif(
+    cuda_cpp.missing() != "", reason=f"programs in CUDA C++ cannot be built here: {cuda_cpp.missing()}"
+)
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gpulab", "run", *arguments]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cuda_cpp")
+    for name, text in (("adds", ADDS), ("shares", SHARES), ("wrong", WRONG)):
+        (folder / f"{name}.cu").write_text(text)
+    return folder
+
+
+def test_a_whole_program_runs_and_its_exit_code_is_its_own(folder: Path) -> None:
+    ended = run(folder, "--report", "--gpu", "H100", "--nvcc=-DEXTRA=0", "adds.cu", "1000")
+    assert ended.stdout.splitlines() == ["cudaSuccess", "13 1000 9.0 132", "farewell 0"], ended.stderr
+    assert ended.returncode == 7
+    row = next(line for line in ended.stderr.splitlines() if line.startswith("saxpy"))
+    assert row.split()[1] == "1" and row.split()[3:5] == ["250", "125"]  # 2 × 1,000 and 1,000 float32
+
+
+def test_a_fault_has_the_words_of_the_source_and_the_program_gets_cudas_code(folder: Path) -> None:
+    ended = run(folder, "--nvcc=-DEXTRA=1", "adds.cu", "1000")
+    assert "OutOfBounds in kernel saxpy, line 12" in ended.stderr
+    assert "read x[1000]; x has 1000 elements (float32)." in ended.stderr
+    assert ended.stdout.splitlines()[0] == "cudaErrorIllegalAddress" and ended.returncode == 1
+
+
+def test_memory_of_both_sides_threads_streams_and_callbacks(folder: Path) -> None:
+    ended = run(folder, "--sanitize", "shares.cu")
+    assert ended.stdout.splitlines() == [
+        *("told 42", "189 128 nan", "63 2", "9 7 512"),
+        *("63", "told 43", "told 43", "189"),
+    ], ended.stderr
+    assert ended.returncode == 0
+    timed = run(folder, "--clock", "wall", "shares.cu")
+    assert float(timed.stdout.splitlines()[1].split()[-1]) > 0
+
+
+def test_what_goes_wrong_on_the_host_is_said_in_words_and_as_cudas_code(folder: Path) -> None:
+    ended = run(folder, "wrong.cu")
+    assert ended.stdout.splitlines() == ["1", "1", "801"] and ended.returncode == 1
+    for words in (
+        "8 bytes are written to an array of 4 bytes: 4 too many.",
+        "should be memory of the host, but is the device's",
+        "cudaGraphCreate returns cudaErrorNotSupported",
+        "fill: blocks of 2,048 threads",
+        "did not ask whether its last kernel was launched",
+    ):
+        assert words in ended.stderr
+    asked = run(folder, "wrong.cu", "ask")
+    assert asked.stdout.splitlines()[-1] == "9" and asked.returncode == 0
+    assert "did not ask" not in asked.stderr
+    reached = run(folder, "wrong.cu", "ask", "reach")
+    assert reached.returncode == 139 and "the host read or wrote device memory" in reached.stderr
+
+
+def test_a_program_that_does_not_compile_shows_what_the_compiler_says(folder: Path) -> None:
+    (folder / "broken.cu").write_text("int main() { return undefined_name; }\n")
+    ended = run(folder, "broken.cu")
+    assert ended.returncode == 2 and "broken.cu does not compile" in ended.stderr
+    assert "undefined_name" in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_a_program_of_several_files_is_built_from_all_of_them(folder: Path) -> None:
+    (folder / "host.cpp").write_text(
+        "void fill(int n);\nint main(int argc, char **) { fill(argc); return argc; }\n"
+    )
+    (folder / "device.cu").write_text(
+        "__global__ void put(float *a) { a[threadIdx.x] = 1; }\n"
+        "void fill(int n) { float *a; cudaMalloc(&a, 4 * n); put<<<1, n + MORE>>>(a); }\n"
+    )
+    ended = run(folder, "--nvcc=-DMORE=0 device.cu", "host.cpp", "x", "y")
+    assert ended.returncode == 3, ended.stderr
+    beyond = run(folder, "--nvcc=-DMORE=1 device.cu", "host.cpp", "x", "y")
+    assert beyond.returncode == 3 and "wrote a[3]; a has 3 elements (float32)." in beyond.stderr
+
+
+def test_device_code_that_needs_a_linker_is_refused_in_words(folder: Path) -> None:
+    ended = run(folder, "--nvcc=-rdc=true", "adds.cu")
+    assert ended.returncode == 2 and "linked as machine code" in ended.stderr
+
+
+def test_without_a_compiler_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(cuda_cpp.CannotBuild, match=r"needs g\+\+.*apt install g\+\+"):
+        cuda_cpp.compiler()
