@@ -199,8 +199,8 @@ class Decoder:
 
 
 def _narrow_sum(base: Array, offset: np.int64) -> Array:
-    """A 32-bit address plus an offset. With a positive one the sum has 32 bits as well, because compilers count
-    on it to come back from below 0."""
+    """A 32-bit address plus an offset. With a positive one the sum has 32 bits as well: compilers rely on its
+    wrapping around from below 0."""
     unsigned = base.view(np.uint32)
     if offset > 0:
         return (unsigned + np.uint32(offset)).astype(np.int64)
