@@ -2,6 +2,7 @@
 
 from gpulab import cutlass
 from gpulab.cutlass import cute
+from gpulab.cutlass.cute.nvgpu import warp
 from gpulab.cutlass.cute.runtime import from_dlpack
 
 
@@ -69,3 +70,33 @@ def launch_softmax(x: cute.Tensor, y: cute.Tensor):
 
 def softmax(x, y):
     launch_softmax(from_dlpack(x), from_dlpack(y))
+
+
+@cute.kernel
+def matmul_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, mma: cute.TiledMma):
+    column, row, _ = cute.arch.block_idx()
+    mine = mma.get_slice(cute.arch.thread_idx()[0])
+    left = mine.partition_A(cute.local_tile(a, (64, 64), (row, None)))
+    right = mine.partition_B(cute.local_tile(b, (64, 64), (column, None)))
+    held_left = mma.make_fragment_A(left[None, None, None, 0])
+    held_right = mma.make_fragment_B(right[None, None, None, 0])
+    total = cute.make_rmem_tensor(mine.partition_shape_C((64, 64)), cutlass.Float32)
+    total.fill(0.0)
+    for k in range(a.shape[1] // 64):
+        cute.autovec_copy(left[None, None, None, k], held_left)
+        cute.autovec_copy(right[None, None, None, k], held_right)
+        cute.gemm(mma, total, held_left, held_right, total)
+    cute.autovec_copy(total, mine.partition_C(cute.local_tile(c, (64, 64), (row, column))))
+
+
+@cute.jit
+def launch_matmul(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    op = warp.MmaF16BF16Op(cutlass.Float16, cutlass.Float32, (16, 8, 16))
+    mma = cute.make_tiled_mma(op, cute.make_layout((2, 2, 1)), permutation_mnk=(32, 32, 16))
+    k, n = b.shape
+    columns = cute.make_tensor(b.iterator, cute.make_layout((n, k), stride=(1, n)))  # CuTe's B is (n, k)
+    matmul_kernel(a, columns, c, mma).launch(grid=(n // 64, a.shape[0] // 64, 1), block=(128, 1, 1))
+
+
+def matmul(a, b, c):
+    launch_matmul(*(from_dlpack(x, assumed_align=16) for x in (a, b, c)))

@@ -17,10 +17,9 @@
 # Python; in sections 5 and 6 kernels run on a simulated **A100**. You need no GPU.
 #
 # Every fast kernel spends most of its lines on one question: which thread touches which address? In CUDA C++ the
-# answer is arithmetic with `threadIdx`, `/`, `%` and `^`, written anew for each tile, and a mistake in it gives wrong
-# results or a kernel that is eight times too slow. CUTLASS replaces that arithmetic by **layouts**: small objects that
-# can be composed, divided and checked on paper. FlashAttention-3 and most GEMM kernels of the last years are written
-# with them.
+# answer is arithmetic with `threadIdx`, `/`, `%` and `^`. It has to be written again for each tile, and a mistake in it
+# gives wrong results or a kernel that is eight times too slow. CUTLASS replaces that arithmetic by **layouts**: small
+# objects that can be composed, divided and checked on paper. FlashAttention-3 is written with them.
 #
 # By the end you can
 #
