@@ -231,6 +231,25 @@ def calls_an_array(a):
     a[0] = a(0)  # here
 
 
+def prints_an_f_string(a):
+    print(f"a[0] = {a[0]}")  # here
+
+
+def adds_up_a_list(a):
+    ring = [0.0] * 4  # here
+    a[0] = sum(ring)
+
+
+def does_not_call_grid(a):
+    i = cuda.grid
+    a[i] = 1  # here
+
+
+def asks_a_number_for_any(a):
+    if not (a[0] > 0).any():  # here
+        a[0] = 1
+
+
 def compares_with_a_shape(a):
     i = cuda.grid(1)
     if i < a.shape:  # here
@@ -392,6 +411,26 @@ def opens_a_file(a):  # here
         (
             calls_an_array,
             "An array is called like a function.\nUse square brackets for an element: a[i], not a(i).",
+        ),
+        (
+            prints_an_f_string,
+            "A kernel cannot build a text with an f-string.\n"
+            'Give print the values one by one, as in print("i =", i).',
+        ),
+        (
+            adds_up_a_list,
+            "`*` is not possible with a list and the number 4.\n"
+            "A thread has no list. Scratch space of a fixed size is cuda.local.array(4, numba.float32).",
+        ),
+        (
+            does_not_call_grid,
+            "The index is the function cuda.grid itself, because it is not called.\n"
+            "Write cuda.grid(1), with the number of dimensions in parentheses.",
+        ),
+        (
+            asks_a_number_for_any,
+            "`any` is for arrays, but this is a single bool: a thread works on single elements.\n"
+            "Test the value itself, as in `if not mask:`.",
         ),
         (
             compares_with_a_shape,

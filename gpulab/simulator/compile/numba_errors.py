@@ -70,6 +70,8 @@ def _called(found: Found, fn: FunctionType) -> str:
 def _call_cure(found: Found, fn: FunctionType) -> str:
     if found["name"] in DOTS:
         return _ONE_SUM
+    if re.search(r"\b(?:Reflected)?[Ll]ist\(", found["arguments"]):
+        return "A thread has no list. Scratch space of a fixed size is cuda.local.array(4, numba.float32)."
     if "Dim3" in found["arguments"]:
         return _ONE_OF_THREE
     if found["name"] in OPERATORS and "UniTuple(int" in found["arguments"]:
@@ -252,6 +254,11 @@ RULES = (
         _ONE_OF_THREE,
     ),
     Rule(
+        r"Unsupported array index type Function\([^)]*\b(?P<name>grid|gridsize)\b",
+        "The index is the function cuda.{name} itself, because it is not called.",
+        "Write cuda.{name}(1), with the number of dimensions in parentheses.",
+    ),
+    Rule(
         r"Unsupported array index type (?P<type>.+?) in \[",
         "An index must be an integer; this one is {type}.",
         "Divide with // instead of /, or convert with int(…).",
@@ -266,6 +273,11 @@ RULES = (
         r"Unknown attribute 'append' of type list",
         "A list cannot grow in a kernel.",
         "Use cuda.local.array with a fixed size.",
+    ),
+    Rule(
+        r"Unknown attribute '(?P<name>any|all)' of type (?P<type>bool|u?int\d+|float\d+)",
+        "`{name}` is for arrays, but this is a single {type}: a thread works on single elements.",
+        "Test the value itself, as in `if not mask:`.",
     ),
     Rule(r"Unknown attribute '(?P<name>\w+)' of type (?P<type>.+)", "In a kernel, {type} has no `{name}`."),
     Rule(
@@ -327,10 +339,16 @@ RULES = (
 )
 
 
+_NO_TEXT = (
+    "A kernel cannot build a text with an f-string.",
+    'Give print the values one by one, as in print("i =", i).',
+)
+
 # What no kernel can hold, by the instruction of Python's that makes it: numba fails on it in many ways.
 IMPOSSIBLE = {
     "BUILD_MAP": ("A dict cannot be used in a kernel.", "Use arrays."),
     "BUILD_SET": ("A set cannot be used in a kernel.", "Use arrays."),
+    **dict.fromkeys(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"), _NO_TEXT),  # one of each Python's
     "RETURN_GENERATOR": (
         "A kernel cannot yield or await.",
         "Write the values into an array that is an argument.",
