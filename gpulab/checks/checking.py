@@ -10,7 +10,7 @@ from gpulab.foundation.display import notebook
 from gpulab.foundation.errors import Message
 from gpulab.simulator import compile
 
-from . import launching, messages, notebook_parts, progress, registry, watching
+from . import kernel_prints, launching, messages, notebook_parts, progress, registry, watching
 from .parts import Detail, Part, Unwritten
 from .run import name_of
 from .spec import Answer, Exercise
@@ -42,7 +42,8 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
     exercise = exercise if isinstance(exercise, Exercise) else registry.find(exercise)
     reference = registry.reference(exercise.name)
     try:
-        parts = examine(Answer(exercise, fn, reference))
+        with kernel_prints.limited() as printed:
+            parts = examine(Answer(exercise, fn, reference))
     except KeyboardInterrupt:
         raise Stopped(messages.interrupted(exercise.name)) from None
     watching.remember(Answer(exercise, fn, reference), parts)
@@ -50,7 +51,10 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
     verdict = Verdict(exercise.name, parts, device=f"{exercise.gpu} simulated", compiler=compiler)
     if any(isinstance(detail, Unwritten) for detail in parts[0].details[:1]):
         return replace(verdict, notes=(messages.nothing_to_count(exercise.name),))
-    return record(exercise, verdict) if attempt else replace(verdict, notes=(messages.not_counted(),))
+    verdict = record(exercise, verdict) if attempt else replace(verdict, notes=(messages.not_counted(),))
+    if printed.left_out:
+        verdict = replace(verdict, notes=(*verdict.notes, messages.prints_left_out(printed.left_out)))
+    return verdict
 
 
 def examine(answer: Answer) -> tuple[Part, ...]:

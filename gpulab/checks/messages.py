@@ -826,6 +826,13 @@ def nothing_to_count(name: str) -> str:
     return f'not counted as an attempt · gpulab.hint("{name}") has a first step'
 
 
+def prints_left_out(lines: int) -> str:
+    return (
+        f"the kernel printed {some(lines, 'more line')}, which {'is' if lines == 1 else 'are'} not shown: a check "
+        "runs it at several sizes and in several orders. To see all, launch it yourself with a few threads"
+    )
+
+
 def not_counted() -> str:
     return "this check does not count as an attempt"
 
