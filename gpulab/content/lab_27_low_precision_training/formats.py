@@ -311,7 +311,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=3,
                 unit="× that of the reference",
                 why="both levels of scales fit, and nothing is cut off",
-                advice="Do the blocks' scales fit E4M3? What is the largest of them?",
+                advice="Do the blocks' scales fit E4M3? The largest should be 448. If it is, decode your "
+                "codes: the even column is in the low four bits, and each is one of the two neighbours.",
                 case=EVERY,
             ),
             Budget(
