@@ -292,8 +292,8 @@ gpulab.show("async.ring", ring, view="banks")
 # **Why.** In a long loop each of the 128 threads still has 2 · 16 bytes in flight after a wait, which is 4
 # KiB for the block. You know from section 1 that two such blocks are just enough for an A100's SM. The price
 # is shared memory: four slots instead of one. The kernels of CUTLASS for Ampere contain this loop, and Triton
-# generates it for `num_stages=4`. More slots are not always better, because the shared memory that they take
-# is missing for other blocks.
+# generates it for `num_stages=4`. More slots are not always better, because other blocks cannot use the
+# shared memory that they take.
 #
 # ## 3 · Two warps hand over tiles
 #
@@ -442,6 +442,8 @@ tiles = cp.asarray(np.arange(2 * 6 * 128, dtype=np.float32))
 result = cp.empty_like(tiles)
 print(gpulab.sanitize(handshake, (2,), (64,), (tiles, result, cp.int32(6))))
 forgetful = cp.RawKernel(handshake.code.replace("ptx::mbarrier_arrive(&empty[s]);", ""), "handshake")
+if forgetful.code == handshake.code:
+    print("Your kernel arrives at empty in another way: take that line out by hand.")
 try:
     forgetful((2,), (64,), (tiles, result, cp.int32(6)))
 except Exception as error:
@@ -638,7 +640,7 @@ merit(ring)
 # That for parity 1: the barrier is in phase 0, so the last phase with parity 1 counts as over.
 # </details>
 #
-# <details><summary>5. Producer and consumer stand still. What do you look at?</summary>
+# <details><summary>5. Producer and consumer hang. What do you look at?</summary>
 #
 # At which barrier each one waits, for which phase, and how many arrivals that phase lacks. If all are
 # missing, no thread has arrived in it: an arrival was forgotten, or the wait has the wrong parity. If some
@@ -654,7 +656,7 @@ gpulab.recap("23")
 # | to | write |
 # |---|---|
 # | know the bytes in flight | bandwidth · latency (GB/s · ns = bytes) |
-# | send 16 bytes | `__pipeline_memcpy_async(&slot[s][t], &x[i], 16)` |
+# | start a copy of 16 bytes | `__pipeline_memcpy_async(&slot[s][t], &x[i], 16)` |
 # | close a group, wait | `__pipeline_commit()`, `__pipeline_wait_prior(groups that may be on their way)` |
 # | find a slot | tile k: slot k mod S, round k div S |
 # | initialise an mbarrier | `ptx::mbarrier_init(&bar, arrivals)`, then `__syncthreads()` |

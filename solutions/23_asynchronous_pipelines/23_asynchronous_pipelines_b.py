@@ -201,6 +201,8 @@ gpulab.timeline(bulk, (1,), (256,), (x, out, cp.int32(8)))
 # %%
 gpulab.need(bulk)
 too_few = cp.RawKernel(bulk.code.replace("sizeof slot[0]);\n        ptx", "2048);\n        ptx"), "bulk")
+if too_few.code == bulk.code:
+    print("Your kernel announces its bytes in another way: change the number by hand.")
 try:
     print(gpulab.sanitize(too_few, (4,), (256,), (x, out, cp.int32(8))))
 except Exception as error:
@@ -274,8 +276,7 @@ gpulab.predict("async.column", ...)
 # - One block of 256 threads for each tile of 32 rows × 8 pixels, that is, rows of 128 bytes. Bring it with one tensor
 #   copy.
 # - The map describes the image as a matrix of floats: `a.reshape(rows, 4 * cols)`, with boxes of 32 × 32
-#   floats and the 128-byte swizzle. The tile must start at a multiple of 1,024 bytes: `__shared__
-#   alignas(1024)`.
+#   floats and the 128-byte swizzle. The tile must start at a multiple of 1,024 bytes, hence `alignas(1024)`.
 # - A box that reaches beyond the image still brings 4,096 bytes; what is outside arrives as 0.
 # - Let each warp write 32 neighbouring pixels of one row of `out`. Rows and columns beyond the image are not
 #   written; `rows` and `cols` are any numbers from 1 on.
@@ -327,15 +328,16 @@ def transpose(a, out):
 gpulab.check("async.tile", transpose)
 
 # %% [markdown]
-# **See.** The same kernel with and without the swizzle, in the map and in the index. The cell changes `col ^
-# row % 8` in your kernel to `col`. If you have written this in another way, both lines show the same kernel
-# or a wrong result.
+# **See.** The same kernel with and without the swizzle, in the map and in the index. The cell changes
+# `col ^ row % 8` in your kernel to `col`.
 
 # %%
 gpulab.need(transpose)
 picture = cp.asarray(np.random.default_rng(0).random((64, 24, 4), dtype=np.float32))
 turned = cp.empty((24, 64, 4), cp.float32)
 plain = cp.RawKernel(transposing.code.replace("col ^ row % 8", "col"), "transposing")
+if plain.code == transposing.code:
+    print("Your kernel writes col ^ row % 8 in another way: take the swizzle out by hand.")
 for name, kernel, swizzle in (("without", plain, 0), ("with", transposing, 128)):
     tiles = gpulab.tensor_map(picture.reshape(64, 96), (32, 32), swizzle)
     report = gpulab.profile(kernel, (3, 2), (256,), (tiles, turned, cp.int32(64), cp.int32(24)))
@@ -576,8 +578,8 @@ gpulab.timeline(roles, (1,), (160,), (tiles, cp.empty_like(tiles), cp.int32(12))
 #
 # Because a copy now writes into other blocks, they have to be ready. Before the first copy, all of them must
 # have initialised their mbarriers. Before the next one, all must have read their tile. A **barrier of the
-# cluster** makes sure of that: all threads of all four blocks call `ptx::barrier_cluster_arrive();
-# ptx::barrier_cluster_wait();`.
+# cluster** makes sure of that. All threads of all four blocks call `ptx::barrier_cluster_arrive()` and then
+# `ptx::barrier_cluster_wait()`; the function `meet()` below does both.
 #
 # **Predict.** Eight rows of 1,024 floats are multiplied by the same v, in clusters of four blocks, one row a block. How
 # many bytes of v are read?
@@ -796,7 +798,7 @@ merit(bulk)
 #
 # <details><summary>2. Which blocks announce the bytes of a multicast?</summary>
 #
-# Every block that receives it, at its own mbarrier, although only one block sends the copy.
+# Every block that receives it, at its own mbarrier, although only one block issues the copy.
 # </details>
 #
 # <details><summary>3. A tile of 16-byte pieces is swizzled by 128 bytes. Where is piece 5 of row 11?</summary>
@@ -804,7 +806,7 @@ merit(bulk)
 # At place 5 XOR 3 = 6, since 11 mod 8 is 3.
 # </details>
 #
-# <details><summary>4. Threads wrote a tile and met at a barrier; then one thread sends it to global memory by a bulk
+# <details><summary>4. Threads wrote a tile and met at a barrier; then one thread copies it to global memory by a bulk
 # copy. What is missing?</summary>
 #
 # `fence_proxy_async` by every thread that wrote, before the barrier. The engine accesses shared memory
@@ -838,12 +840,12 @@ gpulab.recap("23")
 #
 # - *TMA is a faster cp.async.* It moves the same bytes at the same rate. What it saves is threads, registers and
 #   address arithmetic, and it brings swizzles, borders and multicasts.
-# - *All 32 lanes of the producer warp send copies.* One does. If all do, each tile is copied 32 times.
+# - *All 32 lanes of the producer warp issue copies.* One does. If all do, each tile is copied 32 times.
 # - *A cluster is a larger block.* It has its own barrier, and its blocks can read each other's shared memory, but each
 #   keeps its own registers, its own shared memory and its own `__syncthreads()`.
 # - *`__syncthreads()` makes stores visible everywhere.* Only to the threads of the block. The copy engine needs a proxy
-#   fence besides.
-# - *Clusters can have 16 blocks.* Eight is what every GPU of compute capability 9.0 runs; 16 must be asked for by an
+#   fence in addition.
+# - *Clusters can have 16 blocks.* Eight is what every GPU of compute capability 9.0 runs; 16 must be requested by an
 #   attribute and are not portable.
 #
 # ### References

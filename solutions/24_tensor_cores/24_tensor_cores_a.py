@@ -729,7 +729,7 @@ gpulab.recap("24")
 # | describe a swizzled tile | start / 16, stride 1,024 / 16 at bit 32, 1 at bit 62 |
 # | go on along k | start + 32 bytes: + 2 in the descriptor |
 # | multiply | `wgmma.fence`, `wgmma.mma_async`, `wgmma.commit_group`, `wgmma.wait_group n` |
-# | free a slot | wait until its product is made, then arrive at `empty` |
+# | free a slot | wait until its products are complete, then arrive at `empty` |
 # | sum FP8 | add to float32 registers every 128 of k |
 # | multiply what threads wrote | `fence_proxy_async` by each of them, then a barrier |
 #

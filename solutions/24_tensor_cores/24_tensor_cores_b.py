@@ -55,8 +55,8 @@ gpulab.predict("tensor.columns", ...)
 # %% [markdown]
 # A kernel allocates the columns that it needs. One warp does it for the whole block, and one warp must free
 # them before the block ends. An address in Tensor Memory has 32 bits: the low 16 are the column, the high 16
-# the lane. Warp w of a block can read only the lanes 32·w to 32·w + 31, so it reads the sums at `sums + (32 *
-# w << 16)`.
+# the lane. Warp w of a block can read only the lanes 32·w to 32·w + 31. It therefore reads the sums at
+# `sums + (32 * w << 16)`.
 #
 # | call | called by | meaning |
 # |---|---|---|
@@ -68,7 +68,7 @@ gpulab.predict("tensor.columns", ...)
 # | `ptx::tcgen05_wait_ld()` | each warp | waits until its loads have arrived |
 # | `ptx::tcgen05_dealloc(ptx::cta_group_1, sums, n)` | one warp | frees n columns |
 #
-# ![One thread sends copies, asks for products and commits. The other threads wait at one mbarrier until all is done, then read Tensor Memory.](drawings/one_thread.svg)
+# ![One thread starts copies, issues products and commits. The other threads wait at one mbarrier until all is done, then read Tensor Memory.](drawings/one_thread.svg)
 #
 # The shape and the types of the operands are no longer part of the instruction's name. They are in an
 # **instruction descriptor** of 32 bits, the argument `how` of `multiply`. It holds the type of the sums at
@@ -211,8 +211,8 @@ gpulab.check("tensor.memory", by_one_thread)
 
 # %% [markdown]
 # **See.** What the simulator says if a block forgets to free its columns, and if a warp reads lanes that are
-# not its own. The cell changes the text of your kernel, so it expects the lane's address to be written `(t /
-# 32 * 32 << 16)`.
+# not its own. The cell changes the text of your kernel. It expects the lane's address to be written as
+# `(t / 32 * 32 << 16)`.
 
 # %%
 gpulab.need(by_one_thread)

@@ -308,7 +308,7 @@ gpulab.plot.lines(
 # Now you write a whole kernel. In lab 12 each warp did everything in turn: it loaded, multiplied, computed
 # exponentials, and multiplied again. While it computed exponentials, it left the tensor cores idle.
 #
-# FlashAttention-3 gives these jobs to different warps. One **producer** warp does nothing but send copies. Two
+# FlashAttention-3 gives these jobs to different warps. One **producer** warp does nothing but issue copies. Two
 # **consumer** warpgroups have 64 queries each, and both use the same tiles of keys and values. While one of them is
 # busy with its softmax, the products of the other keep the tensor cores busy.
 #

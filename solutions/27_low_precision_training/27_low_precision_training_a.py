@@ -197,7 +197,7 @@ def cutting(hidden, amaxes, behind):
 
 ax = plot.axes(6.8, 3.0)
 for behind, colour, name in (
-    (True, "#d55e00", "amax behind the cast"),
+    (True, "#d55e00", "amax after the cast"),
     (False, "#0064a4", "amax before the cast"),
 ):
     log = run(lambda hidden, amaxes, behind=behind: cutting(hidden, amaxes, behind))
@@ -208,7 +208,7 @@ for behind, colour, name in (
     print(f"{name}: {sum(log['cut off'][401:])} numbers cut off after step 400")
 ax.set(xlabel="step", ylabel="numbers cut off", xlim=(380, 530))
 plot.picture(
-    ax, "With the amax from before the cast, one step is cut off. With that from behind it, every step is."
+    ax, "With the amax from before the cast, one step is cut off. With that from after it, every step is."
 )
 
 # %% [markdown]
@@ -536,7 +536,7 @@ plot.picture(ax, "The first 15 % in BF16 take the speed-up from 4 to 2.8: Amdahl
 # tokens, the rotations cancel: (H dY)ᵀ (H X) = dYᵀ Hᵀ H X = dYᵀ X. Nothing has to be undone. The other two
 # products sum over other axes, and NVIDIA's recipe does not rotate them.
 #
-# ![One outlier in a block of 16 numbers; behind the transform all 16 have the same magnitude, a quarter of it.](drawings/rotation.svg)
+# ![One outlier in a block of 16 numbers; after the transform all 16 have the same magnitude, a quarter of it.](drawings/rotation.svg)
 
 # %% [markdown]
 # **Do.** Write `rotate(x, dy, signs, matrix)` in PyTorch, which rotates both operands and multiplies them.

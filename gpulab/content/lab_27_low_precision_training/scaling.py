@@ -154,7 +154,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Transpose a tall matrix before the first step and the result behind the last; the polynomial "
+            "Transpose a tall matrix before the first step and the result after the last; the polynomial "
             "does not mind.",
             "In each step first A = X Xᵀ, then P = b · A + c · A A, which is small, and at the end "
             "a · X + P X.",
