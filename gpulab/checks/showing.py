@@ -317,8 +317,8 @@ def _why_not(launches: list[Launch], wish: Wish, passes: _Passes | None) -> str:
 
 
 def _costliest(requests: Iterable[Request]) -> Request | None:
-    """The worst request, and of equal ones the first with all 32 lanes."""
-    found = sorted(requests, key=lambda r: -len(r.lanes))
+    """The worst request; of equal ones that of most lanes and bytes: a tile, not the mbarrier beside it."""
+    found = sorted(requests, key=lambda r: (-len(r.lanes), -r.size))
     return patterns.worst(found)
 
 

@@ -17,16 +17,16 @@
 # barriers and bank conflicts from labs 04 and 05. You need no GPU: the kernels of this part run on a simulated
 # A100, those of part B on a simulated H100.
 #
-# A load from memory takes hundreds of cycles. So far you have hidden that time behind other warps. The fastest
-# kernels of the last six years do something else: they send for their data long before they need them and compute
-# in the meantime. This lab is about how a kernel keeps track of data that are still on their way.
+# A load from memory takes hundreds of cycles. So far you have hidden that time by running other warps. Since
+# 2020, the fastest kernels have done something else: they request data long before they need it, and compute
+# in the meantime. In this lab you learn how a kernel keeps track of data that is still on its way.
 #
 # By the end you can
 #
 # 1. work out how many bytes must be on their way to keep a GPU's memory busy;
 # 2. write a ring of slots that `cp.async` fills, with one barrier a tile;
 # 3. let one warp copy and another one compute, with mbarriers instead of block barriers;
-# 4. say which phase of an mbarrier a wait is for, and find a wait that is one round off.
+# 4. say which phase of an mbarrier a wait is for, and find a wait that is off by one round.
 
 # %%
 import numpy as np
@@ -40,10 +40,10 @@ gpulab.start("23")
 # %% [markdown]
 # ## 1 · How much must be on its way
 #
-# Imagine a delivery service that brings one parcel a second, and each parcel is on the road for a minute. If you
-# order one parcel and wait for it before you order the next, you get one a minute. To get one every second, 60
-# parcels must be on the road at any time. This is **Little's law**: what is on its way equals the rate times the
-# time that each item takes.
+# Imagine a delivery service that can bring one parcel a second, and each parcel is on the road for a minute.
+# If you order one parcel and wait for it before you order the next, you get one a minute. To get one every
+# second, 60 parcels must be on the road at any time. This is **Little's law**: the number of items on their
+# way equals the rate of arrivals times the time that each item takes.
 #
 # ![If one parcel is ordered at a time, one arrives a minute. With sixty on the road, one arrives every second.](drawings/parcels.svg)
 #
@@ -79,17 +79,17 @@ gpulab.predict("async.flight", ...)
 gpulab.predict("async.slots", ...)
 
 # %% [markdown]
-# **Why.** In lab 04 you reached the same number of bytes with many warps, each with a load or two on its way. Every
-# load needs a register for the data that it will bring, and every warp needs all of its registers, so warps are an
-# expensive way to wait. A slot in shared memory needs neither.
+# **Why.** In lab 04 you had as many bytes on their way with many warps, each with a load or two. Every load
+# occupies a register for the data that it will bring, and every warp occupies all of its registers while it
+# waits. That makes warps an expensive way to wait. A slot in shared memory takes no registers at all.
 #
 # **Do.** Write `depth(bandwidth, latency, sms, blocks, tile)`, which returns the number of slots that each block
 # needs.
 #
 # - `bandwidth` is in GB/s and `latency` in ns; both are integers, and so are all others.
 # - `sms` SMs run `blocks` blocks each; a tile has `tile` bytes. All blocks share the bytes in flight equally.
-# - A block's share is rounded up to whole tiles. One slot more is for the tile that the block is working on, which
-#   has already arrived.
+# - A block's share is rounded up to whole tiles. Add one slot for the tile that the block is working on,
+#   which has already arrived.
 #
 # About 2 lines. The check asks about small tiles, about tiles so large that one is enough, and about shares that are
 # a whole number of tiles.
@@ -107,8 +107,8 @@ def depth(bandwidth, latency, sms, blocks, tile):
 gpulab.check("async.depth", depth)
 
 # %% [markdown]
-# **See.** What your function says of an A100 with two blocks on each SM. The smaller the tile, the more of them have to
-# be on their way.
+# **See.** The result of your function for an A100 with two blocks on each SM. The smaller the tiles, the more
+# of them have to be on their way.
 
 # %%
 gpulab.need(depth)
@@ -120,9 +120,9 @@ gpulab.plot.bars(
 # %% [markdown]
 # ## 2 · A ring of slots
 #
-# An ordinary load brings its data into a register, and a second instruction stores it to shared memory. Between the
-# two the thread waits. Since Ampere there is one instruction for both, **`cp.async`**: it tells the memory system
-# where to read and where in shared memory to write, and the thread goes on at once.
+# An ordinary load brings its data into a register, and a second instruction stores it to shared memory.
+# Between the two, the thread waits. Since Ampere a single instruction does both, **`cp.async`**. It tells the
+# memory system where to read and where in shared memory to write, and the thread continues at once.
 #
 # ![An ordinary load passes through a register and the thread waits for it. A cp.async goes from global to shared memory by itself, and the thread goes on.](drawings/without_registers.svg)
 #
@@ -130,15 +130,16 @@ gpulab.plot.bars(
 #
 # | call | meaning |
 # |---|---|
-# | `__pipeline_memcpy_async(to, from, 16)` | this thread sends a copy of 4, 8 or 16 bytes |
-# | `__pipeline_commit()` | the copies that it has sent since the last commit are one **group** |
-# | `__pipeline_wait_prior(n)` | it waits until all but its `n` youngest groups have arrived |
+# | `__pipeline_memcpy_async(to, from, 16)` | this thread starts a copy of 4, 8 or 16 bytes |
+# | `__pipeline_commit()` | the copies that it has started since the last commit form one **group** |
+# | `__pipeline_wait_prior(n)` | it waits until all of its groups but the `n` most recent have arrived |
 #
-# Groups belong to a thread. After its wait a thread sees what *it* has copied; what other threads have copied it may
-# read behind a barrier.
+# Groups belong to a thread. After its wait, a thread sees what *it* has copied. To read what other threads
+# have copied, all of them have to wait for their own groups and then meet at a barrier.
 #
-# Run the cell. Its kernel copies one tile, waits for it, and adds to each `float4` of the tile the next one; to the last
-# one it adds the first. So each `float4` is needed by two threads, and one of them has not copied it.
+# Run the next cells. The kernel copies one tile, waits for it, and adds to each `float4` of the tile the next
+# one; to the last one it adds the first. So two threads need each `float4`, and only one of them has copied
+# it.
 
 
 # %%
@@ -186,35 +187,37 @@ print("bytes of a thread in flight when it waits:", report["async_bytes_in_fligh
 print("barriers of a warp:", report["barriers_per_warp"])
 
 # %% [markdown]
-# The result is right, and nothing was gained: when a thread waits, all that it has sent is the tile that it waits
-# for. The metric `async_bytes_in_flight` says so. It is the number of bytes of a thread that were still on their way
-# at its waits, averaged over the bytes that it waited for.
+# The result is right, but nothing was gained: when a thread waits, the only copy that it has started is the
+# one that it waits for. The metric `async_bytes_in_flight` shows this. At each wait it takes the bytes of the
+# thread that may still be on their way *after* the wait, and it averages them over all waits, weighted by the
+# bytes waited for.
 #
-# The remedy is a **ring**. With four slots, tile k goes into slot k mod 4. Three tiles are sent before the loop. In
-# turn k the block waits for tile k only, reads it, and sends tile k + 3, into the slot that tile k − 1 has left.
+# The remedy is a **ring**. With four slots, tile k goes into slot k mod 4. The copies of three tiles are
+# started before the loop. In iteration k the block waits only for tile k, reads it, and starts the copy of
+# tile k + 3. That copy goes into the slot of tile k − 1, which all threads have finished reading.
 #
 # ![Four slots in a ring. While tile 4 is read in slot 0, the tiles 5 and 6 are on their way into slots 1 and 2, and tile 7 is sent into slot 3, which tile 3 has left.](drawings/ring.svg)
 #
-# **See.** What happens in each turn of the loop:
+# **See.** What happens in each iteration of the loop:
 
 # %%
 for k in range(6):
     print(f"turn {k}: read tile {k} in slot {k % 4}, send tile {k + 3} into slot {(k + 3) % 4}")
 
 # %% [markdown]
-# The order within a turn decides how many barriers it takes. A barrier behind the wait says two things at once: tile
-# k is there for all threads, and all threads have finished turn k − 1. So the slot of tile k − 1 is free, and the
-# next tile can be sent right behind that barrier.
+# The order of the steps within an iteration decides how many barriers are needed. A barrier right after the
+# wait guarantees two things at once: all threads can read tile k, and all threads have finished the previous
+# iteration. So the slot of tile k − 1 is free, and the next copy can be started right after that barrier.
 #
 # **Do.** Write `ring`, which computes what `single` does: in each tile of 128 `float4`, thread t writes
 # `sum(tile[t], tile[(t + 1) % 128])`.
 #
 # - 128 threads a block; each copies one `float4` of every tile. A block has `tiles` tiles, at least one.
 # - Four slots, filled by `__pipeline_memcpy_async`. `tiles` may be smaller than the number of slots.
-# - An empty group counts as a group. If you commit in every turn, sent or not, the number of groups behind tile k is
-#   always the same.
-# - **Budget:** two tiles in flight behind each wait (fewer at the end), one block barrier a tile, four slots of shared
-#   memory, each element read and written once.
+# - An empty group counts as a group. If you commit in every iteration, even when no copy was started, the
+#   number of groups after tile k's is always the same.
+# - **Budget:** two tiles in flight after each wait (fewer at the end), one block barrier a tile, four slots
+#   of shared memory, each element read and written once.
 #
 # About 14 lines.
 
@@ -251,8 +254,8 @@ extern "C" __global__ void ring(const float4* x, float4* out, int tiles) {
 gpulab.check("async.ring", ring)
 
 # %% [markdown]
-# **See.** Both kernels on the same 64 tiles. What they read and write is the same; what is on its way when they wait
-# is not.
+# **See.** Both kernels on the same 64 tiles. They read and write the same bytes, but they differ in the bytes
+# that are on their way while they wait.
 
 # %%
 gpulab.need(ring)
@@ -267,9 +270,10 @@ for kernel in (single, ring):
 gpulab.plot.bars(in_flight, "bytes in flight of a thread when it waits", budget=29, more_is_better=True)
 
 # %% [markdown]
-# When does a block work, and when does it wait? `gpulab.timeline` takes what each warp did, and works out when it could
-# have done it if an instruction took 4 cycles and a copy as long as the data sheet says. First the kernel with one tile at
-# a time, then yours. Move the slider.
+# When does a block work, and when does it wait? `gpulab.timeline` takes the instructions that each warp
+# executed and works out when it could have executed them, if an instruction took 4 cycles and a copy as long
+# as the data sheet says. The first picture is the kernel with one tile at a time, the second is yours. Move
+# the slider.
 
 # %%
 gpulab.timeline(single, (1,), (128,), (x, out, cp.int32(8)))
@@ -279,38 +283,40 @@ gpulab.need(ring)
 gpulab.timeline(ring, (1,), (128,), (x, out, cp.int32(8)))
 
 # %% [markdown]
-# Each thread reads two neighbours. Do its loads from shared memory meet in the same banks?
+# Each thread reads two neighbouring `float4`. Do the loads of a warp from shared memory have bank conflicts?
 
 # %%
 gpulab.show("async.ring", ring, view="banks")
 
 # %% [markdown]
-# **Why.** In a long loop each of the 128 threads has 2 · 16 bytes behind it when it waits, which is 4 KiB a block.
-# You know from section 1 that two such blocks are just enough for an A100's SM. The price is shared memory: four
-# slots instead of one. This is the loop inside CUTLASS's kernels for Ampere, and what Triton makes of
-# `num_stages=4`. Deeper is not better without end, because shared memory that holds slots cannot hold other blocks.
+# **Why.** In a long loop each of the 128 threads still has 2 · 16 bytes in flight after a wait, which is 4
+# KiB for the block. You know from section 1 that two such blocks are just enough for an A100's SM. The price
+# is shared memory: four slots instead of one. The kernels of CUTLASS for Ampere contain this loop, and Triton
+# generates it for `num_stages=4`. More slots are not always better, because other blocks cannot use the
+# shared memory that they take.
 #
 # ## 3 · Two warps hand over tiles
 #
-# In the ring all threads do everything: they send, wait, meet and compute. A **barrier of the block** is a crude
-# tool for that, since it stops warps which have nothing to wait for. If one warp only brings tiles and another one
-# only uses them, each has to wait for one event: the **consumer** until a slot is full, the **producer** until it is
-# empty again.
+# In the ring all threads do everything: they start copies, wait, meet at a barrier, and compute. A **barrier
+# of the block** is a crude tool, because it also stops warps that have nothing to wait for. If one warp only
+# brings tiles and another one only uses them, each has to wait for just one event: the **consumer** until a
+# slot is full, the **producer** until the slot is empty again.
 #
 # ![The producer waits until a slot is empty, fills it and arrives at its full barrier. The consumer waits for full, reads the slot and arrives at its empty barrier.](drawings/full_and_empty.svg)
 #
-# Each of these events has an **mbarrier**, a 64-bit word in shared memory. It counts arrivals. When the number it was
-# initialised with has arrived, its **phase** is over and the next one begins, with the count full again. A thread
-# arrives without waiting, and waits without arriving; a block barrier cannot separate the two.
+# For each of these events there is an **mbarrier**, a 64-bit word in shared memory that counts arrivals. When
+# as many arrivals have come as it was initialised for, its **phase** is over. The next phase begins and
+# expects the same number of arrivals again. A thread can arrive without waiting, and wait without arriving. A
+# block barrier cannot separate the two.
 #
 # | call (`namespace ptx = cuda::ptx`) | meaning |
 # |---|---|
-# | `ptx::mbarrier_init(&bar, n)` | `bar` counts n arrivals; one thread does it, and a barrier of the block follows |
+# | `ptx::mbarrier_init(&bar, n)` | each phase of `bar` expects n arrivals; one thread calls it, and a barrier of the block follows |
 # | `ptx::mbarrier_arrive(&bar)` | one arrival; the thread goes on |
 # | `ptx::mbarrier_test_wait_parity(&bar, p)` | whether the phase of parity p is over |
 #
-# The last one asks and does not wait. The cell asks a barrier for one arrival: when it is fresh, after one arrival and
-# after two.
+# The last function asks and does not wait. The next cell initialises a barrier for one arrival and asks it
+# three times: when it is fresh, after one arrival, and after two.
 
 # %%
 ASK = r"""
@@ -335,10 +341,10 @@ for arrivals, (parity0, parity1) in enumerate(over.get()):
     )
 
 # %% [markdown]
-# Phases are numbered 0, 1, 2 …, and a wait names only the **parity** of the one it is for: 0 for even, 1 for odd. The
-# barrier knows the phase that it is in. If that phase has parity p, it is not over and the wait goes on. If it has
-# the other parity, the phase with parity p was the one before, and the wait is over. For a fresh barrier, which is in
-# phase 0, a wait for parity 1 is therefore over at once, as if there had been a phase −1.
+# Phases are numbered 0, 1, 2 …, but a wait names only the **parity** p of its phase: 0 for even, 1 for odd.
+# The barrier compares p with the parity of the phase that it is in. If they are equal, that phase is not
+# over, and the wait goes on. If they differ, the phase with parity p was the one before, so the wait ends. A
+# fresh barrier is in phase 0. Therefore a wait for parity 1 ends at once, as if there had been a phase −1.
 #
 # ![Phases of an mbarrier in time: 0, 1, 2, 3. A wait for parity 0 during phase 0 goes on; during phase 1 it is over. A wait for parity 1 during phase 0 is over at once.](drawings/phases.svg)
 #
@@ -348,13 +354,14 @@ for arrivals, (parity0, parity1) in enumerate(over.get()):
 gpulab.predict("async.rounds", ...)
 
 # %% [markdown]
-# The phases of a slot's two barriers count its rounds. In round r the consumer waits for the end of phase r of
-# `full`, whose parity is r mod 2. The producer may write in round r when the consumer has read round r − 1, so it
-# waits for the end of phase r − 1 of `empty`. In round 0 that is the phase −1 that was never there: parity 1, over at
-# once. A wait is a loop that asks: `while (!ptx::mbarrier_test_wait_parity(&bar, p)) {}`.
+# A slot is filled once in each **round**, and the phases of its two mbarriers count the rounds. In round r
+# the consumer waits for the end of phase r of `full`, whose parity is r mod 2. The producer may write in
+# round r when the consumer has read the tile of round r − 1, so it waits for the end of phase r − 1 of
+# `empty`. In round 0 this is phase −1, which never existed: its parity is 1, so the wait ends at once. A wait
+# is a loop that asks: `while (!ptx::mbarrier_test_wait_parity(&bar, p)) {}`.
 #
-# **Do.** Write `handshake`, which turns tiles around: `out` has each tile of 128 floats from its last element to its
-# first. Each warp has one role.
+# **Do.** Write `handshake`, which reverses tiles: `out` has the elements of each tile of 128 floats from the
+# last to the first. Each warp has one role.
 #
 # - 64 threads a block. Warp 0 (`threadIdx.x < 32`) loads each tile, one `float4` a lane, by an ordinary load and a
 #   store to the slot. Warp 1 reads the slot from its last element to its first and writes `out`.
@@ -362,8 +369,9 @@ gpulab.predict("async.rounds", ...)
 #   every lane arrives.
 # - A block has `tiles` tiles, at least one. Wait by `mbarrier_test_wait_parity`: `try_wait` exists from the
 #   H100 on.
-# - **Budget:** no warp both loads and writes global memory; each mbarrier serves every second tile; one block barrier,
-#   behind the initialisation; each element read and written once.
+# - A `float4` has four floats, `x`, `y`, `z` and `w`. They have to be reversed, too.
+# - **Budget:** no warp both loads and writes global memory; each mbarrier serves every second tile; one block
+#   barrier, after the initialisation; each element read and written once.
 #
 # About 16 lines.
 
@@ -417,15 +425,15 @@ four = cp.asarray(np.arange(4 * 128, dtype=np.float32))
 gpulab.trace(handshake, (1,), (64,), (four, cp.empty_like(four), cp.int32(4)), threads=[0, 32])
 
 # %% [markdown]
-# And in cycles. What does warp 0 wait for most of the time?
+# The same kernel in cycles. What does warp 0 wait for most of the time?
 
 # %%
 gpulab.need(handshake)
 gpulab.timeline(handshake, (1,), (64,), (four, cp.empty_like(four), cp.int32(4)))
 
 # %% [markdown]
-# It waits for its own loads, because an ordinary load stops the warp that needs its data. Part B has
-# copies that a producer sends and forgets.
+# It waits for its own loads, because a warp that needs the data of an ordinary load has to stop. In part B, a
+# producer starts copies and does not wait for them.
 #
 # What the sanitizer says of the kernel, and what it says when the consumer forgets to arrive:
 
@@ -434,25 +442,27 @@ tiles = cp.asarray(np.arange(2 * 6 * 128, dtype=np.float32))
 result = cp.empty_like(tiles)
 print(gpulab.sanitize(handshake, (2,), (64,), (tiles, result, cp.int32(6))))
 forgetful = cp.RawKernel(handshake.code.replace("ptx::mbarrier_arrive(&empty[s]);", ""), "handshake")
+if forgetful.code == handshake.code:
+    print("Your kernel arrives at empty in another way: take that line out by hand.")
 try:
     forgetful((2,), (64,), (tiles, result, cp.int32(6)))
 except Exception as error:
     print(error)
 
 # %% [markdown]
-# **Why.** A GPU that runs the forgetful kernel hangs, and prints nothing. The simulator sees that no thread can go on
-# any more and names what each one waits for: which barrier, which phase, how many arrivals are missing. Look at these
-# three numbers first whenever a pipeline hangs.
+# **Why.** A GPU that runs the forgetful kernel hangs, and prints nothing. The simulator notices that no
+# thread can continue, and names what each one waits for: which barrier, which phase, and how many arrivals
+# are missing. Look at these three first whenever a pipeline hangs.
 #
-# Why does the store of `out` come after the arrival at `empty`? Because the value is in a register by then. A warp that
-# arrives as early as possible lets the producer go on as early as possible.
+# Why may a consumer arrive at `empty` before it stores to `out`? Because the value is in a register by then,
+# and the slot is no longer needed. The earlier a warp arrives, the earlier the producer can go on.
 #
 # ## Detective · Right with three tiles
 #
-# A colleague has written a kernel that adds up tiles: the k-th tile of `out` is the sum of the tiles 0 to k of `x`,
-# element by element. It has three slots. "I was careful with the parities, and it passes all of my tests. The
-# producer need not wait in the first round, so I skip that. On the large data set the GPU hangs now and then; I
-# suppose the driver is old."
+# A colleague has written a kernel that adds up tiles: the k-th tile of `out` is the sum of the tiles 0 to k
+# of `x`, element by element. It has three slots. "I was careful with the parities, and it passes all of my
+# tests. The producer need not wait in the first round, so I skip that wait. On the large data set the GPU
+# hangs now and then; I suppose the driver is old."
 
 
 # %%
@@ -503,9 +513,9 @@ for tiles in (1, 2, 3):
     print(tiles, "tiles:", "right" if right(running, tiles) else "wrong")
 
 # %% [markdown]
-# **Do.** Find out what happens with four tiles, and correct the kernel. The first cell is free: run it with more
-# tiles, ask the sanitizer. The second one takes the kernel: copy the colleague's lines into it and change the one that
-# is wrong. The roles stay as they are, so no warp both loads and writes global memory.
+# **Do.** Find out what happens with four tiles, and correct the kernel. The first cell is yours: run the
+# kernel with more tiles, ask the sanitizer. The second cell takes the kernel: copy the colleague's lines into
+# it and change the one that is wrong. Keep the roles, so that no warp both loads and writes global memory.
 
 # %%
 # Your experiment.
@@ -612,11 +622,11 @@ merit(ring)
 # 4,000 GB/s · 500 ns = 2,000,000 bytes.
 # </details>
 #
-# <details><summary>2. Why do four slots leave only two tiles in flight behind a wait, with one barrier a
+# <details><summary>2. Why do four slots leave only two tiles in flight after a wait, with one barrier a
 # tile?</summary>
 #
-# One slot holds the tile that is waited for, and one is that of the tile before, which is refilled behind the barrier,
-# after the wait.
+# One slot holds the tile that has just been waited for. Another one held the tile before it, and is refilled
+# only after the barrier that follows the wait.
 # </details>
 #
 # <details><summary>3. A thread has waited with <code>__pipeline_wait_prior(0)</code>. May it read what its neighbour
@@ -630,10 +640,11 @@ merit(ring)
 # That for parity 1: the barrier is in phase 0, so the last phase with parity 1 counts as over.
 # </details>
 #
-# <details><summary>5. Producer and consumer stand still. What do you look at?</summary>
+# <details><summary>5. Producer and consumer hang. What do you look at?</summary>
 #
-# At which barrier each one waits, in which phase, and how many arrivals that phase lacks. All are missing if no thread
-# arrived in it, which points to a wrong parity; some are missing if the count of the initialisation is wrong.
+# At which barrier each one waits, for which phase, and how many arrivals that phase lacks. If all are
+# missing, no thread has arrived in it: an arrival was forgotten, or the wait has the wrong parity. If some
+# are missing, the barrier was initialised for a different number.
 # </details>
 
 # %%
@@ -645,7 +656,7 @@ gpulab.recap("23")
 # | to | write |
 # |---|---|
 # | know the bytes in flight | bandwidth · latency (GB/s · ns = bytes) |
-# | send 16 bytes | `__pipeline_memcpy_async(&slot[s][t], &x[i], 16)` |
+# | start a copy of 16 bytes | `__pipeline_memcpy_async(&slot[s][t], &x[i], 16)` |
 # | close a group, wait | `__pipeline_commit()`, `__pipeline_wait_prior(groups that may be on their way)` |
 # | find a slot | tile k: slot k mod S, round k div S |
 # | initialise an mbarrier | `ptx::mbarrier_init(&bar, arrivals)`, then `__syncthreads()` |

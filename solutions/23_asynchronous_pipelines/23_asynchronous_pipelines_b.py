@@ -16,10 +16,10 @@
 # **Four hours.** You have done part A: rings, full and empty mbarriers, parities. You need no GPU. All kernels of this
 # part run on a simulated **H100**, whichever GPU you have: their instructions exist from compute capability 9.0 on.
 #
-# In part A every thread computed addresses and sent its own 16 bytes. A Hopper GPU has an engine in each SM that does
-# this for a whole tile, the **Tensor Memory Accelerator** (TMA). One thread says "bring me this box of that array",
-# and an mbarrier tells all threads when it is there. FlashAttention-3 and every fast matrix product for Hopper are built
-# on it.
+# In part A every thread computed addresses and copied its own 16 bytes. A Hopper GPU has a copy engine in
+# each SM that does this for a whole tile, the **Tensor Memory Accelerator** (TMA). One thread says "bring me
+# this box of that array", and all threads wait at an mbarrier until it has arrived. FlashAttention-3 and
+# every fast matrix product for Hopper are built on it.
 #
 # By the end you can
 #
@@ -40,28 +40,29 @@ gpulab.start("23", gpu="H100")
 # %% [markdown]
 # ## 6 · One instruction for a tile
 #
-# A **bulk copy** moves a row of bytes between global and shared memory. Its start, its target and its length are
-# multiples of 16 bytes. One thread sends it.
+# A **bulk copy** moves contiguous bytes between global and shared memory. Its source, its destination and its
+# length must be multiples of 16 bytes. A single thread issues it.
 #
 # ![With ordinary loads, 256 threads of a block compute 256 addresses and send 8 requests. With a bulk copy one thread sends one instruction, and the copy engine moves 4 KiB.](drawings/bulk.svg)
 #
-# How do the other threads know when the bytes have come? The copy reports to an mbarrier. Besides arrivals an mbarrier
-# of Hopper counts **bytes**: a phase is over when all arrivals have come *and* all announced bytes. So the thread that
-# sends a copy does two things:
+# How do the other threads know when the bytes have arrived? The copy reports to an mbarrier. On Hopper an
+# mbarrier counts **bytes** in addition to arrivals: a phase is over when all arrivals *and* all announced
+# bytes have come. So the thread that issues a copy first announces its bytes, and all threads that need them
+# wait for the phase:
 #
 # | call | meaning |
 # |---|---|
 # | `ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &full, n)` | one arrival, and n bytes will come in this phase |
 # | `ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to, from, n, &full)` | the copy; its bytes are counted at `full` |
-# | `ptx::mbarrier_try_wait_parity(&full, p)` | as `test_wait`, but it may sleep for a while before it answers |
+# | `ptx::mbarrier_try_wait_parity(&full, p)` | like `test_wait`, but the thread may sleep for a while before it gets the answer |
 #
 # ![The phase of the mbarrier ends when its arrival has come and all announced bytes have come. At first one arrival and 4,096 bytes are missing; the copy brings the bytes piece by piece.](drawings/transaction.svg)
 #
-# Two more lines belong to every kernel of this part. After `mbarrier_init`,
-# `ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster)` makes the new mbarriers visible to the copy engine,
-# which is not a thread of your block. Tiles are `alignas(128)`, which the tensor copies of section 7 need. The
-# first cell has the beginning that all kernels of this part share, the second one a kernel that copies one tile at a
-# time.
+# Every kernel of this part needs two more things. After `mbarrier_init`,
+# `ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster)` makes the new mbarriers visible to the copy
+# engine, which is not a thread of your block. And tiles are declared `alignas(128)`, because the tensor
+# copies of section 7 require it. The first cell has functions that most kernels of this part share: `expect`
+# announces bytes, and `wait` waits for a phase. The second cell is a kernel that copies one tile at a time.
 
 
 # %%
@@ -120,11 +121,12 @@ print("copies:", report["bulk_load_requests"], " load requests of threads:", rep
 gpulab.predict("async.requests", ...)
 
 # %% [markdown]
-# **Do.** Write `bulk`, which turns tiles of 1,024 floats as `turn` does, but with two slots, so that the next tile is
-# always on its way.
+# **Do.** Write `bulk`, which reverses tiles of 1,024 floats as `turn` does, but with two slots, so that the
+# next tile is always on its way.
 #
 # - 256 threads a block; `tiles` tiles for each block, at least one. Two slots, each with an mbarrier `full`.
-# - Thread 0 sends the first two tiles before the loop, and tile k + 2 when all threads have read tile k.
+# - Thread 0 issues the copies of the first two tiles before the loop, and that of tile k + 2 when all threads
+#   have read tile k. There may be only one tile.
 # - Tile k is in slot k mod 2; wait for the parity of its round, as in part A.
 # - **Budget:** the next tile is on its way at every wait but the last; one copy a tile; no loads by threads; one block
 #   barrier a tile and one before the loop.
@@ -172,7 +174,7 @@ extern "C" __global__ void bulk(const float4* x, float4* out, int tiles) {
 gpulab.check("async.bulk", bulk)
 
 # %% [markdown]
-# **See.** Both kernels on the same tiles: how many bytes of a block are on their way when it waits.
+# **See.** Both kernels on the same tiles: how many bytes of a block are still on their way after a wait.
 
 # %%
 gpulab.need(bulk)
@@ -199,22 +201,25 @@ gpulab.timeline(bulk, (1,), (256,), (x, out, cp.int32(8)))
 # %%
 gpulab.need(bulk)
 too_few = cp.RawKernel(bulk.code.replace("sizeof slot[0]);\n        ptx", "2048);\n        ptx"), "bulk")
+if too_few.code == bulk.code:
+    print("Your kernel announces its bytes in another way: change the number by hand.")
 try:
     print(gpulab.sanitize(too_few, (4,), (256,), (x, out, cp.int32(8))))
 except Exception as error:
     print(error)
 
 # %% [markdown]
-# **Why.** The barrier counts what was announced against what came. If 2,048 bytes too many come, the count does not
-# return to zero when the copy is done, and the threads wait for an end that never comes. On a GPU it can be worse: the
-# first half of the copy may end the phase, so that the threads read the second half of the slot before it is there.
-# Which of the two happens depends on timing.
+# **Why.** The mbarrier adds the bytes that are announced and subtracts those that arrive. If 2,048 bytes too
+# many arrive, the count is not zero when the copy is complete, so the threads wait for ever. On a GPU it can
+# be worse: the first half of the copy may end the phase, so that threads read the second half of the slot
+# before it is there. Which of the two happens depends on timing.
 #
 # ## 7 · Tiles of two dimensions
 #
-# A tile of a matrix is not one row of bytes but many, each a pitch apart. The engine can copy such a **box** with one
-# instruction, too, if it knows the array. A **tensor map** tells it: the array's address, type, sizes and strides, and
-# the box's sizes. The host makes it once, and the kernel gets it as a parameter:
+# A tile of a matrix is not contiguous: it consists of many short rows, and from one to the next lies the
+# stride of the matrix. The engine can copy such a **box** with one instruction, too, if it knows the array. A
+# **tensor map** describes it: the array's address, type, sizes and strides, and the box's sizes. The host
+# makes the map once, and the kernel gets it as a parameter:
 #
 # ```c++
 # __global__ void kernel(const __grid_constant__ CUtensorMap a, …)
@@ -231,8 +236,8 @@ except Exception as error:
 #
 # ![A tensor map describes an array in global memory: address, sizes, strides, and the shape of a box. A copy names the map and the coordinates of one box, which arrives in shared memory.](drawings/tensor_map.svg)
 #
-# The engine has rules for arrays and boxes. The driver answers a map that breaks one with a number; here it is a
-# sentence. Try some:
+# The engine has rules for arrays and boxes. If a map breaks one, the CUDA driver returns only an error
+# number. Here you get a sentence. The cell tries three such maps:
 
 # %%
 picture = cp.zeros((64, 96), cp.float32)
@@ -244,10 +249,10 @@ for array, box in ((picture, (32, 30)), (picture, (512, 32)), (cp.zeros((64, 50,
         print(error)
 
 # %% [markdown]
-# A tile of 32 rows × 128 bytes lies in shared memory row after row, so the elements of a column are 128 bytes apart:
-# in the same bank. You know the problem from lab 04, and its remedy there was a column of padding. A copied box has no
-# padding. Instead the engine can **swizzle** it: within each row of 128 bytes it exchanges the eight pieces of 16
-# bytes. Piece c of row r goes to place c XOR (r mod 8).
+# A tile of 32 rows × 128 bytes is stored in shared memory row after row, so the elements of a column are 128
+# bytes apart, which puts them in the same bank. You know the problem from lab 04, where the remedy was a
+# column of padding. A copied box has no padding. Instead the engine can **swizzle** it: within each row of
+# 128 bytes it permutes the eight pieces of 16 bytes. Piece c of row r goes to place c XOR (r mod 8).
 #
 # ![Eight rows of eight pieces. Without a swizzle, piece 2 of every row lies in the third place. With the swizzle it lies in a different place in each of the eight rows.](drawings/swizzle.svg)
 #
@@ -270,10 +275,11 @@ gpulab.predict("async.column", ...)
 #
 # - One block of 256 threads for each tile of 32 rows × 8 pixels, that is, rows of 128 bytes. Bring it with one tensor
 #   copy.
-# - The map is made of the image as a matrix of floats: `a.reshape(rows, 4 * cols)`, with boxes of 32 × 32 floats and
-#   the 128-byte swizzle. The tile must start at a multiple of 1,024 bytes: `__shared__ alignas(1024)`.
-# - Let each warp write 32 neighbouring pixels of one row of `out`. Rows and columns beyond the image are not written;
-#   `rows` and `cols` are any numbers from 1 on.
+# - The map describes the image as a matrix of floats: `a.reshape(rows, 4 * cols)`, with boxes of 32 × 32
+#   floats and the 128-byte swizzle. The tile must start at a multiple of 1,024 bytes, hence `alignas(1024)`.
+# - A box that reaches beyond the image still brings 4,096 bytes; what is outside arrives as 0.
+# - Let each warp write 32 neighbouring pixels of one row of `out`. Rows and columns beyond the image are not
+#   written; `rows` and `cols` are any numbers from 1 on.
 # - **Budget:** no bank conflicts, no loads by threads, no padding, and no more sectors of `out` than rows of neighbouring
 #   pixels need.
 #
@@ -322,13 +328,16 @@ def transpose(a, out):
 gpulab.check("async.tile", transpose)
 
 # %% [markdown]
-# **See.** The same kernel with and without the swizzle, in the map and in the index.
+# **See.** The same kernel with and without the swizzle, in the map and in the index. The cell changes
+# `col ^ row % 8` in your kernel to `col`.
 
 # %%
 gpulab.need(transpose)
 picture = cp.asarray(np.random.default_rng(0).random((64, 24, 4), dtype=np.float32))
 turned = cp.empty((24, 64, 4), cp.float32)
 plain = cp.RawKernel(transposing.code.replace("col ^ row % 8", "col"), "transposing")
+if plain.code == transposing.code:
+    print("Your kernel writes col ^ row % 8 in another way: take the swizzle out by hand.")
 for name, kernel, swizzle in (("without", plain, 0), ("with", transposing, 128)):
     tiles = gpulab.tensor_map(picture.reshape(64, 96), (32, 32), swizzle)
     report = gpulab.profile(kernel, (3, 2), (256,), (tiles, turned, cp.int32(64), cp.int32(24)))
@@ -346,10 +355,12 @@ for name, kernel, swizzle in (("without", plain, 0), ("with", transposing, 128))
 #
 # ## 8 · The border comes for free
 #
-# A stencil computes each element from its neighbours, so a tile needs a border around it, and at the edge of the image
-# that border is outside. You know the code for it: for each of four sides an `if`. The copy engine does this by
-# itself. A box may begin outside of the array, even at negative coordinates; what is outside arrives as 0. In the
-# other direction, a copy from shared memory to the array leaves out what would be outside.
+# A stencil computes each element from its neighbours, so a tile needs a border around it, and at the edge of
+# the image that border is outside. You know the code for this case: an `if` for each of the four sides. The
+# copy engine needs no such code. A box may begin outside the array, even at negative coordinates, and
+# whatever is outside arrives as 0. These zeros count among the announced bytes, so you always announce a
+# whole box. In the other direction, a copy from shared memory to the array leaves out whatever would be
+# outside.
 #
 # ![A box of 10 by 34 elements reaches beyond the upper left corner of the image. Its elements outside of the image arrive as zeros.](drawings/border.svg)
 #
@@ -381,11 +392,11 @@ cp.RawKernel(CORNER, "corner")((1,), (32,), (gpulab.tensor_map(ones, (4, 8)), fo
 print(found.get().astype(int))
 
 # %% [markdown]
-# Stores by the engine read shared memory that your threads have written. The engine is not a thread of the block, so
-# a barrier is not enough: each thread first makes its own stores visible to it with
-# `ptx::fence_proxy_async(ptx::space_shared)`, and then all meet. One thread sends the tile and waits until the
-# copy is complete. (It must at least wait until the tile has been read, because shared memory is gone when the block
-# ends.)
+# When the engine copies a tile back to global memory, it reads shared memory that your threads have written.
+# The engine is not a thread of the block, so a barrier is not enough. Each thread first makes its own stores
+# visible to the engine with `ptx::fence_proxy_async(ptx::space_shared)`, and then all threads meet at a
+# barrier. One thread issues the copy and waits until it is complete. (It must at least wait until the tile
+# has been read, because shared memory is gone when the block ends.)
 #
 # ```c++
 # ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &out, at, tile);
@@ -399,7 +410,8 @@ print(found.get().astype(int))
 # - `a` and `out` are images of float32, of shape (rows, cols). `cols` is a multiple of 4, because a map's strides are
 #   multiples of 16 bytes; `rows` is any number from 1 on.
 # - One block of 32 × 8 threads for each tile of 8 rows × 32 columns; `threadIdx.x` is the column.
-# - A row of a box is a multiple of 16 bytes, too, so 34 floats do not fit but 36 do.
+# - A row of a box must be a multiple of 16 bytes, too. The 34 floats that you need are 136 bytes, so the box
+#   has 36, of which the last two are not used.
 # - **Budget:** one copy in and one copy out for each tile; threads access shared memory only.
 #
 # About 20 and 4 lines.
@@ -454,35 +466,36 @@ def blur(a, out):
 gpulab.check("async.edge", blur)
 
 # %% [markdown]
-# **See.** Which thread wrote what. One thread of each block has written all of its tile, because it sent the copy.
+# **See.** Which thread wrote what. In each block one thread wrote the whole tile, because it issued the copy.
 
 # %%
 gpulab.need(blur)
 gpulab.show("async.edge", blur, view="threads")
 
 # %% [markdown]
-# **Why.** There is no comparison with the size of the image in the kernel, and no thread idles at its edge. The engine
-# compares coordinates as it copies. It can do so because the map says where the array ends; a pointer never could.
+# **Why.** The kernel never compares an index with the size of the image, and no thread is idle at its edge.
+# The engine compares coordinates as it copies. It can do so because the map says where the array ends, which
+# a pointer does not.
 #
 # ## 9 · A warp that only copies
 #
-# Now part A's handshake with Hopper's copies: **warp specialisation**. One warp, the producer, does nothing but send
-# copies. The others compute. A consumer needs no registers for addresses, and the producer needs hardly any registers
-# at all.
+# Now combine part A's handshake with Hopper's copies. This is called **warp specialisation**: one warp, the
+# producer, does nothing but issue copies, and the others compute. A consumer needs no registers for
+# addresses, and the producer needs hardly any registers at all.
 #
 # ![Warp 4 waits for an empty slot, announces bytes and sends a copy. Warps 0 to 3 wait for the slot to be full, compute, and arrive at empty, one lane each.](drawings/roles.svg)
 #
-# The counts of arrivals change. `full[s]` is initialised for one arrival, that of the lane which announces the bytes.
-# `empty[s]` is initialised for four, one for each consumer warp. A warp may arrive when all its lanes have read, and
-# `__syncwarp()` makes sure of that.
+# The numbers of arrivals differ from part A. `full[s]` is initialised for one arrival, that of the lane which
+# announces the bytes. `empty[s]` is initialised for four, one for each consumer warp. One lane may arrive for
+# its warp only when all lanes have read the slot, and `__syncwarp()` before the arrival makes sure of that.
 #
-# **Do.** Write `roles`, which turns tiles of 512 floats with five warps and four slots.
+# **Do.** Write `roles`, which reverses tiles of 512 floats with five warps and four slots.
 #
-# - 160 threads a block. Warps 0 to 3 are the consumers; each of their 128 threads turns one `float4` of every tile.
-#   Warp 4 is the producer, and one of its lanes does the work.
+# - 160 threads a block. Warps 0 to 3 are the consumers; each of their 128 threads reverses one `float4` of
+#   every tile. Warp 4 is the producer, and one of its lanes does the work.
 # - `tiles` tiles a block, at least one.
-# - **Budget:** one block barrier, behind the initialisation; no warp both sends copies and writes `out`; all four slots
-#   are used in turn; no loads by threads; one copy a tile.
+# - **Budget:** one block barrier, after the initialisation; no warp both issues copies and writes `out`; all
+#   four slots are used in turn; no loads by threads; one copy a tile.
 #
 # About 24 lines.
 
@@ -552,8 +565,10 @@ gpulab.timeline(roles, (1,), (160,), (tiles, cp.empty_like(tiles), cp.int32(12))
 # front of a kernel's name makes clusters of four blocks; `ptx::get_sreg_cluster_ctarank()` is a block's rank in its
 # cluster.
 #
-# A copy can be a **multicast**: it is read once and arrives at the same place in the shared memory of several blocks,
-# and at the mbarrier at the same place in each. The blocks are named by a mask with one bit for each rank:
+# A copy can be a **multicast**: its source is read once, and the bytes arrive at the same place in the shared
+# memory of several blocks. In each of these blocks they are counted at the mbarrier at the same place as
+# `full`. So *every* block that receives a multicast has to announce its bytes at its own mbarrier, although
+# only one block issues the copy. A mask with one bit for each rank names the blocks:
 #
 # ```c++
 # ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to, from, bytes, &full, (1 << 4) - 1);
@@ -561,9 +576,10 @@ gpulab.timeline(roles, (1,), (160,), (tiles, cp.empty_like(tiles), cp.int32(12))
 #
 # ![Without a cluster, four blocks read the same piece of v four times. With a multicast it is read once and arrives in all four blocks.](drawings/multicast.svg)
 #
-# Because a copy now reaches into other blocks, they have to be ready. Before the first copy all of them must have
-# initialised their mbarriers; before the next one, all must have read their tile. A **barrier of the cluster** does
-# that: `ptx::barrier_cluster_arrive(); ptx::barrier_cluster_wait();` for all threads of all four blocks.
+# Because a copy now writes into other blocks, they have to be ready. Before the first copy, all of them must
+# have initialised their mbarriers. Before the next one, all must have read their tile. A **barrier of the
+# cluster** makes sure of that. All threads of all four blocks call `ptx::barrier_cluster_arrive()` and then
+# `ptx::barrier_cluster_wait()`; the function `meet()` below does both.
 #
 # **Predict.** Eight rows of 1,024 floats are multiplied by the same v, in clusters of four blocks, one row a block. How
 # many bytes of v are read?
@@ -644,9 +660,10 @@ gpulab.plot.bars(
 #
 # ## 11 · Shared memory of other blocks
 #
-# A softmax over a long row was three passes in lab 05, or two. Both read the row again, because a block has too little
-# room to keep it. Four blocks have four times the room. What they have to exchange is two numbers each: their maximum
-# and their sum. Through **distributed shared memory** a thread reads them where they are:
+# A softmax over a long row took three passes in lab 05, or two. Either way the row was read more than once,
+# because a block has too little room to keep it. Four blocks have four times the room, and each has to tell
+# the others only two numbers: its maximum and its sum. With **distributed shared memory** a thread reads them
+# directly from the shared memory of another block:
 #
 # ```c++
 # #include <cooperative_groups.h>
@@ -662,9 +679,13 @@ gpulab.plot.bars(
 # - `x` and `out` are (rows, n) in float32, with n from 1 to 4,096. Four blocks of 256 threads, a cluster, work on one
 #   row; each thread keeps up to four elements in registers.
 # - Subtract the row's maximum, as in lab 05.
-# - `CUDART_INF_F` is infinity, from `<math_constants.h>`. `over_block` below gives all threads of a block the largest
-#   of their values, or the sum.
-# - When a block ends, its shared memory is gone. No other block may still need to read it.
+# - `CUDART_INF_F` is infinity, from `<math_constants.h>`. `over_block(x, largest, parts)` below returns to
+#   all threads of a block the largest of their values, or the sum if `largest` is false. Use another row of
+#   `parts` for each of the two calls.
+# - A row can be so short that some blocks have no element of it. They still have to take part in every
+#   barrier.
+# - When a block ends, its shared memory is gone. So no block may return while another one may still read from
+#   it.
 # - **Budget:** each element is read once and written once, and no block reads more than 1,024 elements of a row.
 #
 # About 20 lines.
@@ -740,9 +761,9 @@ except Exception as error:
 # %% [markdown]
 # ## Beyond · The least to send
 #
-# Open-ended and ungraded. Write a kernel that turns tiles of 1,024 floats for 4 blocks with 16 tiles each, and choose
-# everything else. The figure of merit is **warp instructions per tile**, counted in PTX. A copy can also go back to
-# global memory, and the turning can be left to fewer threads that move more each.
+# Open-ended and ungraded. Write a kernel that reverses tiles of 1,024 floats for 4 blocks with 16 tiles each,
+# and choose everything else. The figure of merit is **warp instructions per tile**, counted in PTX. A copy
+# can also go back to global memory, and fewer threads can move more bytes each.
 #
 # | kernel | warp instructions per tile |
 # |---|---|
@@ -770,14 +791,14 @@ merit(bulk)
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. When is the phase of an mbarrier over that a bulk copy reports to?</summary>
+# <details><summary>1. When is a phase of an mbarrier over, if a bulk copy reports to it?</summary>
 #
-# When all arrivals have come that it was initialised for, and all bytes that were announced in this phase.
+# When all arrivals that it was initialised for and all bytes that were announced in this phase have come.
 # </details>
 #
 # <details><summary>2. Which blocks announce the bytes of a multicast?</summary>
 #
-# Every block that receives it, at its own mbarrier, although only one block sends the copy.
+# Every block that receives it, at its own mbarrier, although only one block issues the copy.
 # </details>
 #
 # <details><summary>3. A tile of 16-byte pieces is swizzled by 128 bytes. Where is piece 5 of row 11?</summary>
@@ -785,11 +806,11 @@ merit(bulk)
 # At place 5 XOR 3 = 6, since 11 mod 8 is 3.
 # </details>
 #
-# <details><summary>4. Threads wrote a tile and met at a barrier; then one thread sends it to global memory by a bulk
+# <details><summary>4. Threads wrote a tile and met at a barrier; then one thread copies it to global memory by a bulk
 # copy. What is missing?</summary>
 #
-# `fence_proxy_async` by every thread that wrote, before the barrier: the engine reads shared memory by another way than
-# threads do.
+# `fence_proxy_async` by every thread that wrote, before the barrier. The engine accesses shared memory
+# through the async proxy, which does not see the writes of threads without a fence.
 # </details>
 #
 # <details><summary>5. Why does a kernel with distributed shared memory end with a barrier of the cluster?</summary>
@@ -819,12 +840,12 @@ gpulab.recap("23")
 #
 # - *TMA is a faster cp.async.* It moves the same bytes at the same rate. What it saves is threads, registers and
 #   address arithmetic, and it brings swizzles, borders and multicasts.
-# - *All 32 lanes of the producer warp send copies.* One does. If all do, each tile is copied 32 times.
+# - *All 32 lanes of the producer warp issue copies.* One does. If all do, each tile is copied 32 times.
 # - *A cluster is a larger block.* It has its own barrier, and its blocks can read each other's shared memory, but each
 #   keeps its own registers, its own shared memory and its own `__syncthreads()`.
 # - *`__syncthreads()` makes stores visible everywhere.* Only to the threads of the block. The copy engine needs a proxy
-#   fence besides.
-# - *Clusters can have 16 blocks.* Eight is what every GPU of compute capability 9.0 runs; 16 must be asked for by an
+#   fence in addition.
+# - *Clusters can have 16 blocks.* Eight is what every GPU of compute capability 9.0 runs; 16 must be requested by an
 #   attribute and are not portable.
 #
 # ### References

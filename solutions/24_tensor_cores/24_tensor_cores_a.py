@@ -16,9 +16,9 @@
 # **Four hours.** You have done lab 23 (copies by the tile, mbarriers, warps with roles) and lab 06B, where a warp loaded
 # fragments into registers and multiplied them. You need no GPU: the kernels run on a simulated **H100**.
 #
-# Lab 06B's kernel spent most of its instructions on moving operands from shared memory to registers. Hopper's tensor
-# cores read both operands from shared memory by themselves, and they work while your threads do something else. An H100
-# reaches its advertised rate in no other way.
+# Lab 06B's kernel spent most of its instructions on moving operands from shared memory to registers. Hopper's
+# tensor cores read both operands from shared memory by themselves, and they work while your threads do
+# something else. This is the only way to reach an H100's advertised rate.
 #
 # By the end you can
 #
@@ -40,13 +40,17 @@ gpulab.start("24", gpu="H100")
 # %% [markdown]
 # ## 1 · An operand is an address and two steps
 #
-# A **warpgroup** is four warps, 128 threads. Together they ask for a product of a 64 × k and a k × n matrix, by the
-# instruction `wgmma.mma_async`. For float16, k is 16. Both operands may lie in shared memory, and the instruction gets
-# a 64-bit **matrix descriptor** for each.
+# A **warpgroup** is four warps, 128 threads. Together they issue one instruction, `wgmma.mma_async`, which
+# multiplies a 64 × k matrix A by a k × n matrix. For float16, k is 16. Both operands may lie in shared
+# memory. The instruction finds each of them through a 64-bit **matrix descriptor**, which says where the
+# operand starts and how it is laid out.
 #
-# The hardware thinks in pieces of 8 rows × 16 bytes. A descriptor says where the first piece lies and how far it is to
-# the next ones: the **leading** offset along k and the **stride** offset from one group of 8 rows to the next. It also
-# names the swizzle in which the tile was copied.
+# The tensor cores read an operand in pieces of 8 rows × 16 bytes. A row runs along k: A has 64 rows, and the
+# second operand is stored as n rows of k numbers, which is why this lab calls it Bᵀ. A descriptor holds the
+# address of the first piece and two distances: the **leading** offset from a piece to the next one along k,
+# and the **stride** offset from one group of 8 rows to the next group. It also names the swizzle with which
+# the tile was copied. Without a swizzle, the 8 rows of a piece follow one another in memory, so a piece is
+# 128 contiguous bytes.
 #
 # ![An operand in pieces of 8 rows of 16 bytes. The leading offset leads to the next piece along k, the stride offset to the next 8 rows.](drawings/pieces.svg)
 #
@@ -69,6 +73,7 @@ gpulab.predict("tensor.bytes", ...)
 #
 # - `start`, `leading` and `stride` are in bytes, and multiples of 16; `start` is below 2¹⁸ = 262,144.
 # - `swizzle` is 0, 32, 64 or 128, in bytes.
+# - A failing check prints the numbers in decimal. `hex(…)` or `f"{number:064b}"` shows their fields.
 #
 # About 3 lines.
 
@@ -85,9 +90,10 @@ def describe(start, leading, stride, swizzle):
 gpulab.check("tensor.describe", describe)
 
 # %% [markdown]
-# **Why.** A tile that is copied with the 128-byte swizzle is simplest of all. Its rows are 128 bytes long, which is 64
-# halves or 8 pieces, and follow each other without a gap. Eight rows take 1,024 bytes, so the stride is 1,024. The leading
-# offset is not used, because all of a row's pieces are inside the swizzle; one sets it to 16.
+# **Why.** A tile that was copied with the 128-byte swizzle has the simplest descriptor. Its rows are 128
+# bytes long, which is 64 halves or 8 pieces, and follow each other without a gap. Eight rows take 1,024
+# bytes, so the stride is 1,024. The leading offset is not used, because the swizzle determines where the
+# pieces of a row are; by convention it is set to 16.
 #
 # To multiply the next 16 halves of k, add 32 bytes to the start address, 2 in the descriptor's units. The hardware
 # applies the swizzle to the address that it computes.
@@ -104,17 +110,20 @@ gpulab.predict("tensor.registers", ...)
 # %% [markdown]
 # ![A product takes four steps: begin, multiply, commit, wait. Between commit and wait the tensor cores work by themselves, and the registers of the sums must not be touched.](drawings/four_steps.svg)
 #
-# A product is **asynchronous**: the instruction returns before the product is made. Three more instructions put it in
-# order. The cell wraps them in functions, because a product names all of its 32 registers.
+# A product is **asynchronous**: the instruction returns before the tensor cores have finished. Three more
+# instructions put products in order with what the threads do. The next cell wraps all four in functions,
+# because `wgmma.mma_async` has to name each of its 32 registers.
 #
 # | function | instruction | meaning |
 # |---|---|---|
-# | `begin_products()` | `wgmma.fence` | what threads did to the registers of the sums comes before |
-# | `multiply(d, a, b, adds)` | `wgmma.mma_async` | d = A · Bᵀ, plus d if `adds` |
-# | `end_products()` | `wgmma.commit_group` | the products since the last commit are a group |
-# | `wait_products<n>()` | `wgmma.wait_group` | all but the n youngest groups are made |
+# | `begin_products()` | `wgmma.fence` | products that follow see what threads have done to the registers of the sums |
+# | `multiply(d, a, b, adds)` | `wgmma.mma_async` | starts d = A · Bᵀ, plus d if `adds`; `a` and `b` are descriptors |
+# | `end_products()` | `wgmma.commit_group` | the products since the last commit form a **group** |
+# | `wait_products<n>()` | `wgmma.wait_group` | waits until all but the n most recent groups are complete |
 #
-# Until the wait, the sums in `d` belong to the tensor cores, and so do the tiles in shared memory.
+# Until that wait, the tensor cores own the sums in `d` and may still be reading the tiles. Your threads must
+# neither touch `d` nor overwrite the tiles. `descriptor(tile)` makes the descriptor of a tile that was copied
+# with the 128-byte swizzle.
 
 # %%
 HEAD = r"""
@@ -171,8 +180,9 @@ __device__ void store(const float (&d)[32], float* c, int n) {               // 
 """
 
 # %% [markdown]
-# Which thread holds which sum? Warp w has the rows 16·w to 16·w + 15, and within them the lanes hold pairs of columns.
-# `store` writes them where they belong. The cell lets each thread write its own number instead.
+# Which thread holds which sum? Warp w has the rows 16·w to 16·w + 15, and within them each lane holds pairs
+# of neighbouring columns. `store` writes the sums to their places in `c`. In the next cell each thread stores
+# its own number instead of sums, so the printed matrix names the owner of each element.
 
 # %%
 OWNERS = (
@@ -193,11 +203,15 @@ print(owner.get()[:9, :10].astype(int))
 # **Do.** Write `product(a, b, c)`: `c` = a · bᵀ. Two cells: the kernel, then the host function.
 #
 # - `a` is (m, k), `b` is (n, k), both float16, and `c` is (m, n) in float32. All sizes are multiples of 64.
-# - One block of 128 threads for each tile of 64 × 64 of `c`; block column x, block row y.
-# - A step is 64 of k: two copies, boxes of 64 × 64 with the 128-byte swizzle, then four products of 16.
+# - One block of 128 threads for each tile of 64 × 64 of `c`; `blockIdx.x` counts tiles along n, `blockIdx.y`
+#   along m.
+# - A step is 64 of k: two copies, boxes of 64 × 64 with the 128-byte swizzle, then four products of 16 of k
+#   each.
+# - `copy(tile, &a, column, row, &full)` brings a box. For both operands, the column is the position along k.
 # - `d` is not initialised. The very first product must not add to it.
-# - **Budget:** two copies a step; no loads by threads, neither from global nor from shared memory; one product for 16
-#   of k.
+# - The host makes the maps with `gpulab.tensor_map(array, box, swizzle)` and passes n and k as `cp.int32`.
+# - **Budget:** two copies a step; no loads by threads, neither from global nor from shared memory; one
+#   product for every 16 of k.
 #
 # About 16 and 4 lines.
 
@@ -250,7 +264,7 @@ def product(a, b, c):
 gpulab.check("tensor.tile", product)
 
 # %% [markdown]
-# **See.** Where the operands' bytes went, for 128 × 128 × 256.
+# **See.** The bytes that the operands moved for m = n = 128 and k = 256, by the path that they took.
 
 # %%
 gpulab.need(product)
@@ -278,19 +292,22 @@ gpulab.plot.bars(
 #
 # ![Above: copy and product take turns. Below: while the tensor cores multiply tile k, the engine copies tile k + 1.](drawings/overlap.svg)
 #
-# When is a slot free again? Not when its product was asked for, but when it is made.
-# With `wait_products<0>()` after every step the tensor cores would run dry at each wait. With `wait_products<1>()` the
-# products of this step stay in flight, and those of the step before are made: *its* slot is free.
+# When may a slot be filled again? The products of its step read it until they are complete, so it is not
+# enough that they have been issued. If you call `wait_products<0>()` after every step, the tensor cores run
+# out of work at each wait. After `wait_products<1>()`, the products of this step may still be in flight, but
+# those of the step before are complete. Therefore the slot of the *previous* step is free.
 #
 # **Do.** Write `overlap(a, b, c)`, the same product with five warps.
 #
 # - 160 threads a block. Warps 0 to 3 are the warpgroup that multiplies; warp 4 copies.
 # - `slots` is dynamic shared memory for three slots of 8,192 halves: 64 × 64 of A, then 64 × 64 of B. The host passes
 #   `shared_mem=3 * 16384`.
-# - `full` is initialised for one arrival, `empty` for four, one for each warp of the warpgroup.
+# - `full` is initialised for one arrival, `empty` for four: one lane of each warp of the warpgroup calls
+#   `ptx::mbarrier_arrive(&empty[s])`.
 # - `k` may be 64: a single step.
-# - **Budget:** a step's products stay in flight while the step before is waited for; no warp both copies and writes `c`;
-#   one block barrier; three slots used in turn; two copies a step; no loads from shared memory.
+# - **Budget:** while a warp waits for the products of one step, those of the next step are in flight; no warp
+#   both copies and writes `c`; one block barrier; three slots used in turn; two copies a step; no loads from
+#   shared memory.
 #
 # About 26 and 4 lines.
 
@@ -355,8 +372,8 @@ def overlap(a, b, c):
 gpulab.check("tensor.overlap", overlap)
 
 # %% [markdown]
-# **See.** When warps work and wait, what is on its way, and when the tensor cores multiply: first in `product`, then in
-# your kernel.
+# **See.** When each warp works and waits, which copies are on their way, and when the tensor cores multiply:
+# first in `product`, then in `overlap`.
 
 # %%
 gpulab.need(product)
@@ -367,11 +384,14 @@ gpulab.need(overlap)
 gpulab.timeline(overlap, a, b, c)
 
 # %% [markdown]
-# What the sanitizer says if a slot is given back one step too early:
+# If a consumer frees a slot one step too early, the copy overwrites operands that are still being read. The
+# cell takes the wait out of your kernel and asks the sanitizer:
 
 # %%
 gpulab.need(overlap)
 early = cp.RawKernel(overlapping.code.replace("wait_products<1>();", ""), "overlapping")
+if early.code == overlapping.code:
+    print("Your kernel writes wait_products<1>() in another way: take it out by hand.")
 maps = [gpulab.tensor_map(x, (64, 64), swizzle=128) for x in (a, b)]
 try:
     print(
@@ -388,31 +408,33 @@ except Exception as error:
 #
 # ## 4 · Sums of eight-bit numbers
 #
-# With FP8 (e4m3, lab 09) an H100 multiplies twice as fast as with float16. But its tensor cores add the products in
-# fewer bits than float32 has: of each term they keep 13 fraction bits below the largest one, and drop the rest. Every
-# addition to a sum S can lose up to S · 2⁻¹³, and always in the same direction.
+# With FP8 (e4m3, lab 09) an H100 multiplies twice as fast as with float16. But its tensor cores add the
+# products in fewer bits than float32 has. They align all terms with the largest one, keep 13 fraction bits of
+# each, and cut off the rest. So every addition to a sum S can lose up to S · 2⁻¹³. Because bits are cut off
+# and not rounded, positive terms always lose in the same direction.
 #
 # ![When a small term is added to a large sum, the bits below the sum's 13th fraction bit are cut off.](drawings/cut_bits.svg)
 #
-# **Predict.** A sum over k = 2,048 takes 64 products of 32 each. If every one of them lost 2⁻¹³ of the sum, how many
-# percent would that be?
+# **Predict.** A sum over k = 2,048 takes 64 products of 32 of k each. If every one of them lost 2⁻¹³ of the
+# final sum, what percentage of it would be lost?
 
 # %%
 gpulab.predict("tensor.lost", ...)
 
 # %% [markdown]
-# The terms are not all that unlucky, and yet: DeepSeek met this error when it trained its V3 in FP8. Its remedy is to
-# **promote** the sums. After every 128 of k the threads add what the tensor cores have summed to registers of their own
-# in float32, and the tensor cores begin at zero again.
+# DeepSeek met this error when it trained V3 in FP8. Its remedy is to **promote** the sums. After every 128 of
+# k, the threads add what the tensor cores have summed to a second set of registers, in float32, and the
+# tensor cores start again at zero.
 #
 # **Do.** Write `promote(a, b, c)`: `c` = a · bᵀ for numbers of e4m3.
 #
 # - `a` is (m, k) and `b` is (n, k), as bytes (uint8) that hold codes of e4m3; `c` is (m, n) in float32. m and n are
 #   multiples of 64, k is a multiple of 128. All numbers are positive.
-# - One block of 128 threads for each tile of 64 × 64. A step is 128 of k, so boxes are 64 × 128 bytes, with the
-#   128-byte swizzle. `multiply8` takes 32 of k, again 32 bytes.
+# - One block of 128 threads for each tile of 64 × 64. A step is 128 of k, so boxes are 64 × 128 bytes, with
+#   the 128-byte swizzle. `multiply8` multiplies 32 of k. Those are 32 bytes again, so its descriptors advance
+#   by 2 as before.
 # - The relative error must be at most 2 · 10⁻³.
-# - **Budget:** one addition of each thread's 32 sums for 128 of k; one product for 32 of k.
+# - **Budget:** one addition for each of a thread's 32 sums in every 128 of k; one product for every 32 of k.
 #
 # About 20 and 4 lines, most of them from `multiplying`.
 
@@ -519,15 +541,17 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** The error of the first kernel grows with k, because the sum grows and what is cut off grows with it. Promotion
-# costs 32 additions of a thread for 128 of k. Those run on other units than the products do, so a second warpgroup can
-# hide them. Blackwell's tensor cores keep 25 fraction bits, and need none of this.
+# **Why.** The error of `all_in_one` grows with k, because the sum grows and what is cut off grows with it.
+# Promotion costs each thread 32 additions for every 128 of k. They do not run on the tensor cores, so these
+# can work for a second warpgroup in the meantime. Blackwell's tensor cores keep 25 fraction bits and need no
+# promotion.
 #
 # ## Detective · Right on every run
 #
-# A colleague's kernel turns a tile of float32 into float16 while it writes it to shared memory, which no copy engine
-# can do, and multiplies it there. "I compared it with NumPy a thousand times, and it is always right. Only once, on the
-# cluster, the loss of a training run went up for a single step."
+# A colleague's kernel converts a tile from float32 to float16 while it writes the tile to shared memory,
+# which the copy engine cannot do. Then the tensor cores multiply it. "I compared it with NumPy a thousand
+# times, and it was always right. But once, on the cluster, the loss of a training run jumped for a single
+# step."
 
 
 # %%
@@ -568,9 +592,9 @@ wanted = floats.get().astype(np.float16).astype(np.float64) @ weights.get().asty
 print("right:", np.allclose(sums.get(), wanted, atol=1e-3))
 
 # %% [markdown]
-# **Do.** Find out what can go wrong and correct the kernel. The first cell is free: ask the sanitizer. The second one
-# takes the kernel: copy the colleague's lines into it and add what is missing. The check takes 64 rows of `a` for each
-# block.
+# **Do.** Find out what can go wrong, and correct the kernel. The first cell is yours: ask the sanitizer, with
+# `gpulab.sanitize(kernel, grid, block, arguments)`. The second cell takes the kernel: copy the colleague's
+# lines into it and add what is missing. The check launches one block of 128 threads for every 64 rows of `a`.
 
 # %%
 # Your experiment.
@@ -675,10 +699,10 @@ merit(product)
 # <details><summary>2. Between <code>end_products()</code> and the wait you read <code>d[0]</code>. What do you
 # get?</summary>
 #
-# Nothing that you can rely on: the registers belong to the tensor cores until the wait.
+# An undefined value: the registers belong to the tensor cores until the wait.
 # </details>
 #
-# <details><summary>3. Behind <code>wait_products&lt;1&gt;()</code>, which slot may be filled again?</summary>
+# <details><summary>3. After <code>wait_products&lt;1&gt;()</code>, which slot may be filled again?</summary>
 #
 # That of the step before. The products of this step may still be reading theirs.
 # </details>
@@ -705,7 +729,7 @@ gpulab.recap("24")
 # | describe a swizzled tile | start / 16, stride 1,024 / 16 at bit 32, 1 at bit 62 |
 # | go on along k | start + 32 bytes: + 2 in the descriptor |
 # | multiply | `wgmma.fence`, `wgmma.mma_async`, `wgmma.commit_group`, `wgmma.wait_group n` |
-# | free a slot | wait until its product is made, then arrive at `empty` |
+# | free a slot | wait until its products are complete, then arrive at `empty` |
 # | sum FP8 | add to float32 registers every 128 of k |
 # | multiply what threads wrote | `fence_proxy_async` by each of them, then a barrier |
 #
@@ -713,7 +737,8 @@ gpulab.recap("24")
 #
 # - *Tensor cores add in float32.* The registers are float32. How the terms are added depends on the generation: Hopper
 #   keeps 13 fraction bits for FP8 and 25 for float16, cut and not rounded.
-# - *A warp issues wgmma.* A warpgroup does, all four of its warps, and each of them waits for itself.
+# - *A warp issues wgmma.* A warpgroup does: all four of its warps execute the instruction, and each of them
+#   has to wait for the result.
 # - *`wgmma.fence` makes shared memory visible.* It orders registers. Shared memory that threads wrote needs the proxy
 #   fence.
 # - *Deeper pipelines are always faster.* When copies keep up with products, a further slot only takes shared memory.

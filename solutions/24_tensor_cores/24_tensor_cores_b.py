@@ -15,17 +15,18 @@
 #
 # **Four hours.** You have done part A. You need no GPU: the kernels run on a simulated **B200**.
 #
-# On Hopper a warpgroup of 128 threads had to ask for each product together, and its registers held the sums. Blackwell
-# takes both away. One thread asks, and the sums lie in **Tensor Memory**, a memory of 256 KB in each SM that is there
-# for nothing else. Two blocks can work on one product. And for numbers of four bits the tensor cores apply the scales.
+# On Hopper, the 128 threads of a warpgroup had to issue each product together, and their registers held the
+# sums. Blackwell removes both requirements. One thread issues a product, and its sums are kept in **Tensor
+# Memory**, 256 KB in each SM that only the tensor cores and their own load and store instructions use. Two
+# blocks can share one product. For four-bit numbers, the tensor cores apply the block scales themselves.
 #
 # By the end you can
 #
 # 1. allocate columns of Tensor Memory, multiply into them, and read sums back;
-# 2. say which threads have to wait for what, when one thread does all the asking;
+# 2. say which threads have to wait for what when a single thread issues all products;
 # 3. let two blocks share the operands of one product;
 # 4. multiply NVFP4 numbers with their block scales;
-# 5. choose the order in which blocks that stay work through the tiles of a large product.
+# 5. choose the order in which persistent blocks work through the tiles of a large product.
 
 # %%
 import math
@@ -52,24 +53,26 @@ gpulab.start("24", gpu="B200")
 gpulab.predict("tensor.columns", ...)
 
 # %% [markdown]
-# Columns are allocated, as memory on the host is. One warp does it, and some warp frees them before the block ends.
-# The address that you get is a number: columns are counted in its low bits, lanes from bit 16 on.
+# A kernel allocates the columns that it needs. One warp does it for the whole block, and one warp must free
+# them before the block ends. An address in Tensor Memory has 32 bits: the low 16 are the column, the high 16
+# the lane. Warp w of a block can read only the lanes 32·w to 32·w + 31. It therefore reads the sums at
+# `sums + (32 * w << 16)`.
 #
 # | call | called by | meaning |
 # |---|---|---|
 # | `ptx::tcgen05_alloc(ptx::cta_group_1, &place, n)` | one warp | n columns (32, 64, …, 512); the address is in `place` |
 # | `ptx::tcgen05_relinquish_alloc_permit(ptx::cta_group_1)` | the same warp | this block allocates no more |
-# | `multiply<1>(sums, a, b, how, adds)` | one thread | sums = A · Bᵀ, plus sums if `adds` |
-# | `ptx::tcgen05_commit(ptx::cta_group_1, &bar)` | the same thread | arrives at `bar` when all of its products are made |
-# | `ptx::tcgen05_ld_32x32b(bits, address)` | each warp | 32 lanes of 64 columns, one lane to a thread |
-# | `ptx::tcgen05_wait_ld()` | each warp | what it has loaded is there |
-# | `ptx::tcgen05_dealloc(ptx::cta_group_1, sums, n)` | one warp | frees them |
+# | `multiply<1>(sums, a, b, how, adds)` | one thread | starts sums = A · Bᵀ, plus sums if `adds` |
+# | `ptx::tcgen05_commit(ptx::cta_group_1, &bar)` | the same thread | arrives once at `bar` when all products that it has issued are complete |
+# | `ptx::tcgen05_ld_32x32b(bits, address)` | each warp | loads 64 columns of 32 lanes; each thread gets one lane in `bits[64]` |
+# | `ptx::tcgen05_wait_ld()` | each warp | waits until its loads have arrived |
+# | `ptx::tcgen05_dealloc(ptx::cta_group_1, sums, n)` | one warp | frees n columns |
 #
-# ![One thread sends copies, asks for products and commits. The other threads wait at one mbarrier until all is done, then read Tensor Memory.](drawings/one_thread.svg)
+# ![One thread starts copies, issues products and commits. The other threads wait at one mbarrier until all is done, then read Tensor Memory.](drawings/one_thread.svg)
 #
-# The shape and the types are no part of the instruction's name any more. They are in an **instruction descriptor** of 32
-# bits: the type of the sums at bit 4 (1 is float32), of A at bit 7 and B at bit 10 (0 is float16), n / 8 at bit 17 and m
-# / 16 at bit 24.
+# The shape and the types of the operands are no longer part of the instruction's name. They are in an
+# **instruction descriptor** of 32 bits, the argument `how` of `multiply`. It holds the type of the sums at
+# bit 4 (1 is float32), of A at bit 7 and of B at bit 10 (0 is float16), n / 8 at bit 17 and m / 16 at bit 24.
 #
 # ![The 32 bits of an instruction descriptor: the type of the sums at bit 4, of A at bit 7, of B at bit 10, n divided by 8 at bit 17, m divided by 16 at bit 24.](drawings/instruction.svg)
 
@@ -126,19 +129,23 @@ __device__ void store_row(const u32 (&bits)[64], float* row) {
 """
 
 # %% [markdown]
-# The tensor cores also have to know in which order threads follow each other.
-# `ptx::tcgen05_fence_before_thread_sync()` comes before a barrier after which another thread uses tcgen05, and
-# `ptx::tcgen05_fence_after_thread_sync()` after the barrier, or after the wait for a commit.
+# A barrier alone does not put the tcgen05 instructions of different threads in order. Call
+# `ptx::tcgen05_fence_before_thread_sync()` before a barrier after which another thread uses tcgen05. Call
+# `ptx::tcgen05_fence_after_thread_sync()` after that barrier, and also after the wait for a commit.
 #
 # **Do.** Write `by_one_thread(a, b, c)`: `c` = a · bᵀ. Two cells.
 #
 # - `a` is (m, k), `b` is (n, k), float16; `c` is (m, n), float32. m is a multiple of 128, n and k of 64.
-# - One block of 128 threads for each tile of 128 × 64; block column x, block row y. A step is 64 of k: a box of 128 × 64
-#   of A and one of 64 × 64 of B, both with the 128-byte swizzle, then four products of 16 of k.
-# - Thread 0 does all the work of the loop, and waits for its products (`read`) before it copies over the tiles. The
-#   other threads wait once, at `over`.
+# - One block of 128 threads for each tile of 128 × 64; `blockIdx.x` counts tiles along n, `blockIdx.y` along
+#   m.
+# - A step is 64 of k: a box of 128 × 64 of A and one of 64 × 64 of B, both with the 128-byte swizzle, then
+#   four products of 16 of k each. `how` is the constant `ONE`.
+# - Thread 0 does all the work of the loop. It commits each step's products to `read` and waits there before
+#   it overwrites the tiles. After the last step it commits to `over`, where all threads wait once.
+# - `store_row(bits, row)` stores the 64 sums of a thread, from the address `row` on. Thread t has row t of
+#   the tile.
 # - The beginning and the end of the kernel are given: columns are allocated, and freed.
-# - **Budget:** two copies a step, one product for 16 of k, every sum read once from Tensor Memory.
+# - **Budget:** two copies a step, one product for every 16 of k, every sum read once from Tensor Memory.
 #
 # About 22 and 4 lines.
 
@@ -203,7 +210,9 @@ def by_one_thread(a, b, c):
 gpulab.check("tensor.memory", by_one_thread)
 
 # %% [markdown]
-# **See.** What the simulator says if a block forgets to free its columns, and if a warp reads lanes that are not its own.
+# **See.** What the simulator says if a block forgets to free its columns, and if a warp reads lanes that are
+# not its own. The cell changes the text of your kernel. It expects the lane's address to be written as
+# `(t / 32 * 32 << 16)`.
 
 # %%
 gpulab.need(by_one_thread)
@@ -216,6 +225,9 @@ mistakes = {
     "other lanes": asking.code.replace("(t / 32 * 32 << 16)", "0"),
 }
 for name, code in mistakes.items():
+    if code == asking.code:
+        print(f"{name}: your kernel is written in another way; change that line by hand\n")
+        continue
     try:
         cp.RawKernel(code, "asking")((1, 2), (128,), (*maps, c, cp.int32(64), cp.int32(128)))
         print(f"{name}: nothing was said")
@@ -223,17 +235,20 @@ for name, code in mistakes.items():
         print(f"{name}:\n{error}\n")
 
 # %% [markdown]
-# **Why.** Why must the other threads not wait in every step, as `read` would let them? A thread that is late by two
-# steps would look for a phase that is long over, and the same parity would mean a later one: it would wait for ever. Wait
-# at a barrier only if nothing can run two phases ahead of you.
+# **Why.** Why must the other threads not wait at `read` in every step? Thread 0 does not wait for them. If it
+# gets two phases ahead of a slow thread, that thread asks about a phase that ended long ago. The parity of
+# that phase is the parity of the current one too, so the thread waits for a later phase, and perhaps for
+# ever. Wait at an mbarrier only if it cannot get two phases ahead of you.
 #
-# No kernel needs 128 threads to hold sums any more. A B200's kernels have one thread that copies, one that asks for
-# products, and four warps that read finished tiles while the next ones are made.
+# Threads no longer have to hold sums while products are made. Fast kernels for a B200 have one thread that
+# copies, one that issues products, and four warps that read finished tiles while the tensor cores work on the
+# next ones.
 #
 # ## 7 · Two blocks, one product
 #
-# A pair of blocks of a cluster can make one product of 256 rows (`cta_group::2`). Each block holds
-# 128 rows of A and of the sums. Of B, each holds half of the rows, and the tensor cores of both read both halves.
+# Two blocks of a cluster can make one product of 256 rows together (`cta_group::2`). Each block holds 128
+# rows of A and the 128 rows of sums that belong to them. Each holds only half of B's rows, the block of rank
+# 0 the first half, and the tensor cores of both blocks read both halves.
 #
 # ![Two blocks make 256 by 64 sums. Each brings its own 128 rows of A and half of the 64 rows of B. The tensor cores read both halves of B.](drawings/pair.svg)
 #
@@ -245,13 +260,15 @@ gpulab.predict("tensor.halved", ...)
 # %% [markdown]
 # **Do.** Write `pair(a, b, c)`, the same product by pairs of blocks.
 #
-# - m is a multiple of 256. Block x makes the rows from 128 · x on, block y the columns from 64 · y on; two neighbours
-#   along x are a cluster. `rank` is 0 or 1.
-# - In each step, a block brings 128 rows of A and 32 rows of B. When both blocks have theirs, thread 0 of the block of
-#   rank 0 asks: `multiply<2>(…, PAIR, …)`.
-# - `ptx::tcgen05_commit_multicast(ptx::cta_group_2, &read, mask)` arrives in each block of the mask, an unsigned short.
-# - `meet()` is the barrier of the cluster, for all threads of both blocks.
-# - **Budget:** B is copied in once for the two; one product for 16 of k and pair.
+# - m is a multiple of 256. Here `blockIdx.x` counts tiles of 128 rows and `blockIdx.y` tiles of 64 columns.
+#   Two blocks that are neighbours along x are a cluster, and `rank` is 0 or 1.
+# - In each step, a block brings 128 rows of A and 32 of the 64 rows of B. When both blocks have theirs,
+#   thread 0 of the block of rank 0 issues the products for both: `multiply<2>(…, PAIR, …)`.
+# - `ptx::tcgen05_commit_multicast(ptx::cta_group_2, &read, mask)` arrives at `read` of each block whose bit
+#   is set in `mask`, an unsigned short.
+# - `meet()` is the barrier of the cluster: all threads of both blocks must call it.
+# - Sums are read and stored as in `by_one_thread`: each block has its own 128 rows.
+# - **Budget:** B is copied in once for the two blocks; one product for every 16 of k and pair.
 #
 # About 22 and 4 lines.
 
@@ -335,8 +352,9 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** The wider the tile, the more B weighs. For tiles of 128 × 256 of each block, B is two thirds of all operands,
-# and a pair saves a third of them. Shared memory is saved as well, so that there is room for more slots.
+# **Why.** The wider the tile, the larger B's share of the bytes. If each block makes a tile of 128 × 256, B
+# is two thirds of all operands, and a pair saves a third of them. Pairs save shared memory as well, which
+# leaves room for more slots.
 #
 # ## 8 · Four bits and their scales
 #
@@ -351,9 +369,17 @@ gpulab.plot.bars(
 gpulab.predict("tensor.per_number", ...)
 
 # %% [markdown]
-# The tensor cores multiply 64 of k at a time. They take the scales from Tensor Memory. For 128 rows and 64 of k there are
-# 128 × 4 scales, 512 bytes. They are stored as 32 rows of 16 bytes: row r holds those of the rows r, r + 32, r + 64 and
-# r + 96 of the tile, four each. So one copy brings them to four columns.
+# A product takes 64 of k at a time, and it takes the scales from Tensor Memory. For 128 rows and 64 of k
+# there are 128 × 4 scales, 512 bytes. In memory they are 32 rows of 16 bytes: row r holds those of the rows
+# r, r + 32, r + 64 and r + 96 of the tile, four each. A single copy from shared memory puts these 512 bytes
+# into four columns.
+#
+# | call | meaning |
+# |---|---|
+# | `scales_to(columns, part)` | copies 512 bytes of scales at `part` in shared memory to four columns of Tensor Memory |
+# | `multiply4(sums, a, b, scales_of_a, scales_of_b, adds)` | 128 × 128 sums for 64 of k; the scales are the addresses of their first columns |
+#
+# One thread calls both. `tiled` puts scales into the order that the kernel wants.
 #
 # ![A row of 16 bytes of scales: four each of the rows r, r + 32, r + 64 and r + 96 of the tile. They go to lane r of four columns.](drawings/scales.svg)
 
@@ -390,15 +416,20 @@ print(tiled(np.arange(128)[:, None] * np.ones((1, 4), int))[:16])
 # %% [markdown]
 # **Do.** Write `scaled(a, b, scales_a, scales_b, c)`: `c` = a · bᵀ with block scales.
 #
-# - `a` is (m, k / 2) and `b` is (n, k / 2) in bytes, two numbers in each, the lower half first. `scales_a` and `scales_b`
-#   are in the order of `tiled`. `c` is (m, n) in float32. m and n are multiples of 128, k of 256.
-# - One block of 128 threads for each tile of 128 × 128; block column x, block row y.
-# - A step is 256 of k: boxes of 128 × 128 bytes with the 128-byte swizzle, and 2,048 bytes of scales of each operand, by
-#   `ptx::cp_async_bulk`. Those of step s of tile row r begin at (r · steps + s) · 2,048.
-# - Of a step, the i-th product of 64 of k takes `descriptor(tile) + 2 * i` and the i-th 512 bytes of scales.
-# - Sums take the columns 0 to 127, and you have 128 more for scales. A copy to Tensor Memory and the products behind it
-#   stay in order without a wait.
-# - **Budget:** numbers and scales are copied in once; one product for 64 of k.
+# - `a` is (m, k / 2) and `b` is (n, k / 2) in bytes (uint8). A byte holds two numbers, the first in its low
+#   four bits. `scales_a` and `scales_b` are in the order of `tiled`. `c` is (m, n) in float32. m and n are
+#   multiples of 128, k of 256.
+# - One block of 128 threads for each tile of 128 × 128; `blockIdx.x` counts tiles along n, `blockIdx.y` along
+#   m.
+# - A step is 256 of k: boxes of 128 × 128 bytes with the 128-byte swizzle, and 2,048 bytes of scales of each
+#   operand, by `ptx::cp_async_bulk` (lab 23). The scales of step s begin at (r · steps + s) · 2,048, where r
+#   counts the operand's tiles of 128 rows.
+# - In a step, the i-th product of 64 of k takes `descriptor(tile) + 2 * i` and the i-th 512 bytes of scales.
+# - Sums take the first 128 columns, from `sums` on. The 128 columns from `columns` on are for scales.
+# - A thread's `scales_to` and the products that it issues afterwards are executed in order. No wait is needed
+#   between them.
+# - `bits` holds 64 of a row's 128 sums, so read and store the tile in two halves.
+# - **Budget:** numbers and scales are copied in once; one product for every 64 of k.
 #
 # About 26 and 4 lines.
 
@@ -505,23 +536,25 @@ print(
 )
 
 # %% [markdown]
-# **Why.** The product itself is all but exact: 16 products of four-bit numbers are added without any error, scaled, and
-# then summed with 35 fraction bits. What NVFP4 costs is lost when the numbers are rounded to four bits, before the
-# first product.
+# **Why.** The product itself is almost exact. The 16 products of a block are added without error, scaled, and
+# then summed with 35 fraction bits. NVFP4 loses accuracy earlier, when the numbers are rounded to four bits.
 #
 # ## 9 · Blocks that stay
 #
-# A product of large matrices has thousands of tiles, and a launch with a block for each pays for the start and the end
-# of every one. **Persistent** kernels launch as many blocks as there are SMs. Each of them works through a list of
-# tiles, and copies the next tile's operands while it stores the last one's sums.
+# A product of large matrices has thousands of tiles. If each tile has a block, the kernel pays for the start
+# and the end of thousands of blocks. A **persistent** kernel launches only as many blocks as there are SMs.
+# Each block works through a list of tiles, and it copies the next tile's operands while it stores the sums of
+# the last one.
 #
-# The tiles that are made at the same time are a **wave**. Two questions decide how good the lists are. How many waves
-# are there? And how many strips of A and B does a wave need? Tiles in one row of C share a strip of A, those in one
-# column a strip of B, and what is shared comes from the L2 cache.
+# The tiles that are made at the same time are a **wave**. Two numbers tell how good the lists are: the number
+# of waves, and the number of **strips** of A and B that each wave needs. Tiles in one row of C share a strip
+# of A, and tiles in one column share a strip of B. After one block has read a strip, the others find it in
+# the L2 cache.
 #
 # ![Twelve tiles of a wave. Taken row by row they touch one row and twelve columns, thirteen strips. Taken as three by four they touch seven strips.](drawings/waves.svg)
 #
-# **Predict.** 800 tiles on 148 blocks take six waves. How many percent of the places in these waves stay empty?
+# **Predict.** 800 tiles on 148 blocks take six waves. What percentage of the places in these waves stays
+# empty?
 
 # %%
 gpulab.predict("tensor.tail", ...)
@@ -531,8 +564,10 @@ gpulab.predict("tensor.tail", ...)
 # block as pairs (row, column), in the order in which it makes them.
 #
 # - Every tile of the `rows` × `cols` grid is made once. The k-th tiles of all lists are wave k.
-# - **Budget:** as few waves as possible; and, over all waves, at most 1.2 times the strips that squares of tiles would
-#   need. Strips are the distinct rows plus the distinct columns of a wave.
+# - The strips of a wave are its distinct rows plus its distinct columns. A square of P tiles has 2 · √P
+#   strips.
+# - **Budget:** as few waves as possible; and, summed over all waves, at most 1.2 · waves · 2 · √blocks
+#   strips.
 #
 # About 6 lines.
 
@@ -569,9 +604,9 @@ gpulab.plot.tile_order(
 )
 
 # %% [markdown]
-# **Why.** The last wave is the **tail**. With 800 tiles and 148 blocks a tenth of all places is empty, and no order
-# changes that. Smaller tiles do, or tiles that several blocks share along k (*stream-K*), or work from another product in
-# the same launch (*grouped*).
+# **Why.** The last wave, which is seldom full, is the **tail**. With 800 tiles and 148 blocks a tenth of all
+# places is empty, and no order changes that. What helps is smaller tiles, tiles that several blocks share
+# along k (*stream-K*), or work from another product in the same launch (*grouped*).
 #
 # ## Beyond · A larger tile
 #
@@ -607,9 +642,10 @@ merit(pair)
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. Which thread asks for a product, and which ones must know that it is made?</summary>
+# <details><summary>1. Which thread issues a product, and which threads have to wait for it?</summary>
 #
-# One thread asks and commits to an mbarrier. A thread that overwrites an operand waits there, and so does a thread that reads the sums.
+# One thread issues it and commits to an mbarrier. A thread that overwrites an operand waits there, and so
+# does a thread that reads the sums.
 # </details>
 #
 # <details><summary>2. Which lanes of Tensor Memory does thread 70 read, and which row of the tile is it?</summary>
@@ -622,7 +658,8 @@ merit(pair)
 # Each brings half of B, so B is read once for 256 rows instead of twice.
 # </details>
 #
-# <details><summary>4. Where are the scales when an NVFP4 product is made, and how did they come there?</summary>
+# <details><summary>4. Where are the scales when an NVFP4 product is made, and how did they get
+# there?</summary>
 #
 # In columns of Tensor Memory, copied from shared memory by `tcgen05.cp`.
 # </details>

@@ -16,9 +16,10 @@
 # **Three hours.** You have done lab 12 (attention tile by tile) and lab 24A (`wgmma`, warps with roles). You need no
 # GPU: the kernels run on a simulated **H100**.
 #
-# Each generation of tensor cores makes products about twice as fast. The units that compute exponentials have not
-# changed since the A100. On a B200 the exponentials of attention therefore take as long as its products.
-# FlashAttention-3 and FlashAttention-4 are two answers to this, and here you write the parts that they are made of.
+# From the A100 to the H100 and on to the B200, each generation of tensor cores makes products about twice as
+# fast in a clock. The number of exponentials that an SM computes in a clock has stayed the same. On a B200
+# the exponentials of attention therefore take as long as its products. FlashAttention-3 and FlashAttention-4
+# are two answers to this problem, and here you write the central parts of both.
 #
 # By the end you can
 #
@@ -71,9 +72,9 @@ gpulab.plot.bars(
 # ![A float32 number: sign, eight bits of exponent, 23 bits of fraction. The polynomial gives 2 to the f; the whole number i is added to the exponent.](drawings/exponent.svg)
 #
 # Rounding x to i takes a trick, because conversions between float and int are slow on a GPU as well. Floats
-# between 2²³ and 2²⁴ have no fraction bits. If you add 1.5 · 2²³ = 12,582,912 to x, the sum is rounded to a whole
-# number, and i stands in its lowest bits. If you subtract 12,582,912 again, you have i as a float. An example with
-# x = −3.3:
+# between 2²³ and 2²⁴ have no room for fractions. If you add 1.5 · 2²³ = 12,582,912 to x, the sum is therefore
+# rounded to a whole number, and its lowest bits are those of i. If you subtract 12,582,912 again, you have i
+# as a float. An example with x = −3.3:
 #
 # | step | value |
 # |---|---|
@@ -82,8 +83,9 @@ gpulab.plot.bars(
 # | f = x − i | −0.3 |
 # | 2ᶠ · 2ⁱ | 0.8123 / 8 = 0.1015 |
 #
-# The coefficients must suit the whole interval. Taylor's series is best at f = 0 and bad at the ends. The next cell
-# draws the relative error of a polynomial.
+# The coefficients must be good on the whole interval. Taylor's series is exact at f = 0 and worst at the
+# ends; a least-squares fit to points of the interval spreads the error evenly. The next cell draws the
+# relative error of Taylor's polynomial.
 
 
 # %%
@@ -108,10 +110,10 @@ gpulab.plot.lines(
 # - The relative error is at most 2 · 10⁻⁴. Below −126 any result up to 2.4 · 10⁻³⁸ will do.
 # - Useful: `__float_as_int(x)` and `__int_as_float(b)` read the same bits as the other type; `fmaf(a, b, c)` is
 #   a · b + c; `fmaxf`.
-# - **Budget:** no special function; 10 floating-point operations for each number, where `fmaf` is two and `fmaxf` one;
-#   x is loaded once, and there is no table.
+# - **Budget:** no special-function instruction; 10 floating-point operations for each number, where `fmaf`
+#   counts as two, `fmaxf` as one, and integer operations as none; x is loaded once, and there is no table.
 #
-# About 8 lines. Find your coefficients in the first cell.
+# About 8 lines. Use the first cell to find your coefficients, for example with `np.polyfit`.
 
 # %%
 # Your experiment: coefficients whose relative error is small everywhere between −½ and ½.
@@ -138,7 +140,8 @@ extern "C" __global__ void powers(const float* x, float* out, int n) {
 gpulab.check("modern.exp2", powers)
 
 # %% [markdown]
-# **See.** The relative error of your kernel, beside the step from one number to the next in bfloat16 and float16.
+# **See.** The relative error of your kernel, beside that of rounding to float16 and to bfloat16 (half the
+# step from one number to the next).
 
 # %%
 gpulab.need(powers)
@@ -157,12 +160,13 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** A degree of 3 suffices because the weights are rounded to 16 bits at once. One degree more costs one
-# multiply-add and gains a factor of 30, which nobody would see.
+# **Why.** Degree 3 is enough because the weights are rounded to 16 bits right afterwards. One degree more
+# would cost one multiply-add and make the error 30 times smaller, but the rounding would hide the gain.
 #
-# A polynomial takes six floating-point instructions, three to round and three multiply-adds, if you leave out the
-# maximum and the two integer instructions at the end. On 128 lanes that is faster than the special-function units are.
-# So should all exponentials be polynomials? Both kinds of units can work at the same time.
+# A polynomial takes six floating-point instructions: three to round, and three multiply-adds. (The maximum
+# and the two integer instructions at the end are left out here.) On 128 lanes that is faster than on the
+# special-function units. So should all exponentials be polynomials? No, because both kinds of units can work
+# at the same time.
 #
 # **Predict.** What percentage of the exponentials should be polynomials, so that the lanes and the special-function
 # units finish together? A polynomial takes 6/128 of a clock, an exponential 1/16.
@@ -171,21 +175,22 @@ gpulab.plot.bars(
 gpulab.predict("modern.share", ...)
 
 # %% [markdown]
-# FlashAttention-4 takes fewer, 10 to 25 %, because its lanes have other work as well: scaling, maxima, sums, and
-# conversions to 16 bits.
+# FlashAttention-4 computes only 10 to 25 % of the exponentials as polynomials, because its lanes have other
+# work as well: scaling, maxima, sums, and conversions to 16 bits.
 #
 # ## 2 · Rescale when it matters
 #
-# Online softmax subtracts the largest score so far. When a tile brings a larger one, the sum and the unfinished output
-# are multiplied by 2 to the difference. On a B200 that is expensive, since the output lies in Tensor Memory and has to
-# be read and written for it.
+# Online softmax subtracts the largest score so far. When a tile brings a larger one, the kernel **rescales**:
+# it multiplies the sum and the unfinished output by 2 to the power (old maximum − new maximum). On a B200
+# that is expensive, because the output is in Tensor Memory and has to be read and written again.
 #
-# But the maximum is only there to keep numbers in range. Any number m can be subtracted, as long as weights do not
-# overflow, because the division at the end takes it out again:
+# But the maximum is subtracted only to keep numbers in range. Any number c can take its place as long as no
+# weight overflows, because the division at the end cancels it:
 #
-# > Σ 2^(xⱼ − m) · vⱼ / Σ 2^(xⱼ − m) is the same for every m.
+# > Σ 2^(xⱼ − c) · vⱼ / Σ 2^(xⱼ − c) is the same for every c.
 #
-# So let m lag behind. FlashAttention-4 rescales only when the new maximum is more than 8 above m, in base 2.
+# So c may lag behind the maximum. FlashAttention-4 rescales, and sets c to the maximum, only when the new
+# maximum is more than 8 above c. (Scores are in base 2.)
 #
 # ![The largest score grows step by step. The number that is subtracted stays until the largest score is more than 8 above it, and then jumps.](drawings/lagging.svg)
 #
@@ -195,22 +200,24 @@ gpulab.predict("modern.share", ...)
 gpulab.predict("modern.weights", ...)
 
 # %% [markdown]
-# Float16 holds numbers up to 65,504, so that such a weight does not overflow. Its relative error is that of any other
-# float16 number, so no accuracy is lost either.
+# Float16 holds numbers up to 65,504, so such a weight does not overflow. Its relative error is that of any
+# other float16 number, so no accuracy is lost either.
 #
-# **Do.** Write the kernel `lazy(scores, v, out, lse, n, m)`, which applies softmax to scores that are there already.
+# **Do.** Write the kernel `lazy(scores, v, out, lse, n, m)`, which computes the softmax of given scores and
+# applies it to values. Here n is the number of queries and m the number of keys.
 #
 # - `scores` is (m, n) in float32: row j has the scores of key j, in base 2 (already multiplied by log₂ e). `v` is (m,
 #   16).
 # - `out` is (n, 16): the weighted mean of the values. `lse` is (n): log₂ Σ 2^score.
-# - A block is one warp, and each of its 32 threads has one query. n is a multiple of 32, m a multiple of 8. A tile
-#   is 8 keys.
+# - A block is one warp, and each of its 32 threads has one query. n is a multiple of 32, m a multiple of 8. A
+#   tile is 8 keys. `largest` is for the number that is subtracted, c.
 # - `power(x)` is 2ˣ on the special-function units. `__any_sync(0xffffffff, condition)` is true in all lanes if the
 #   condition holds in any of them.
-# - Scores may leap by 1,000 between two tiles.
-# - **Budget:** one exponential for each score, and one more for each row when its warp rescales; the warp rescales
-#   when the maximum of any of its rows is more than 8 above m, and at the first tile. Every score is loaded once.
-#   No branch divides a warp.
+# - A warp rescales all of its rows when the maximum of any of them is more than 8 above the number that this
+#   row subtracts. The first tile counts as a rescale.
+# - Scores may jump by 1,000 from one tile to the next.
+# - **Budget:** one exponential for each score, and one more for each row when its warp rescales. Every score
+#   is loaded once. No branch is divergent.
 #
 # About 24 lines.
 
@@ -260,8 +267,8 @@ extern "C" __global__ void lazy(const float* scores, const float* v, float* out,
 gpulab.check("modern.lazy", lazy)
 
 # %% [markdown]
-# **See.** How often do warps rescale with your kernel if scores are normally distributed, in random order? The cell
-# counts the exponentials beyond one a score, for wider and wider scores.
+# **See.** How often do warps rescale in your kernel if scores are normally distributed, in random order? The
+# cell counts the exponentials beyond one for each score, for larger and larger standard deviations.
 
 # %%
 gpulab.need(lazy)
@@ -291,16 +298,17 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** A warp rescales when any of its 32 rows wants to, and among 32 rows there is nearly always one whose maximum
-# grows. The threshold ends that: growth of less than 8 in base 2, a factor of 256, is not worth a pass over the
-# output. FlashAttention-4's authors report that nine of ten rescales disappear.
+# **Why.** A warp rescales when any of its 32 rows needs to, and among 32 rows there is nearly always one
+# whose maximum grows. The threshold changes that. A maximum that grows by less than 8 makes weights at most
+# 2⁸ = 256 times as large, which is not worth a pass over the output. FlashAttention-4's authors report that
+# nine of ten rescales disappear.
 #
 # ## 3 · Who loads, who multiplies, who exponentiates
 #
-# Now a whole kernel. In lab 12 each warp did everything in turn: it loaded, multiplied, took exponentials, multiplied
-# again. While it took exponentials, the tensor cores were idle.
+# Now you write a whole kernel. In lab 12 each warp did everything in turn: it loaded, multiplied, computed
+# exponentials, and multiplied again. While it computed exponentials, it left the tensor cores idle.
 #
-# FlashAttention-3 gives these jobs to different warps. One **producer** warp does nothing but send copies. Two
+# FlashAttention-3 gives these jobs to different warps. One **producer** warp does nothing but issue copies. Two
 # **consumer** warpgroups have 64 queries each, and both use the same tiles of keys and values. While one of them is
 # busy with its softmax, the products of the other keep the tensor cores busy.
 #
@@ -315,12 +323,15 @@ gpulab.predict("modern.registers", ...)
 # %% [markdown]
 # Three details make this work on Hopper.
 #
-# - Both products are `wgmma`. The scores come out in registers. Two neighbouring columns of a row lie in one thread, as
-#   in `mma.sync`, so that scores, rounded to float16, are at once the left operand of the second product. `wgmma` can
-#   take its left operand from registers.
-# - The right operand of the second product is V. Its rows must run along the keys, so the kernel gets **vt**, the
-#   transpose of V. (`wgmma` can also read float16 transposed; with FP8 it cannot, and kernels do as you do here.)
-# - A slot is free when both warpgroups have finished their second product with it: eight warps arrive at `empty`.
+# - Both products are `wgmma`, which can take its left operand from registers. The first product leaves its
+#   scores in registers, two neighbouring columns of a row in one thread. That is also the layout of a left
+#   operand. So once the weights are rounded to float16, each thread already holds its part of the left
+#   operand of the second product.
+# - The right operand of the second product is V. Its rows must run along the keys, so the kernel gets `vt`,
+#   the transpose of V. (For float16, `wgmma` could also read V as it is. For FP8 it cannot, and kernels
+#   transpose V as you do here.)
+# - A slot is free when both warpgroups have finished their second product with it. Therefore eight warps
+#   arrive at `empty`.
 
 # %%
 HEAD = r"""
@@ -402,9 +413,10 @@ __device__ float of_row(float x, bool adds) {     // sum or maximum over the fou
 # | `pack(low, high)` | rounds two floats to float16 in one register |
 # | `of_row(x, adds)` | the sum (`true`) or the maximum (`false`) of x over the four lanes that share a row |
 #
-# Which scores does a thread hold? It has two rows, r = 0 and r = 1, eight apart. Of row r it has score[4j + 2r] and
-# score[4j + 2r + 1], for j = 0 to 7. As a left operand, these two are `weights[2j + r]`, and the i-th product of 16
-# keys takes the four registers from `weights + 4 * i` on.
+# Which scores does a thread hold? It has parts of two rows, r = 0 and r = 1, which are eight rows apart in
+# the tile. Its numbers of row r are score[4j + 2r] and score[4j + 2r + 1], for j = 0 to 7. The weights that
+# you compute from these two are packed into the register `weights[2j + r]`, and the i-th product of 16 keys
+# takes the four registers from `weights + 4 * i` on. The output of a thread is laid out like its scores.
 #
 # **See.** The picture has 16 of the 64 rows, those of warp 0, and 16 of the 64 columns.
 
@@ -423,17 +435,18 @@ gpulab.plot.fragments(
 # %% [markdown]
 # **Do.** Write `attend(q, k, vt, out)`. Two cells: the kernel, then the host function.
 #
-# - `q` is (n, 64), already scaled such that scores are in base 2; `k` is (m, 64), `vt` is (64, m); all float16.
-#   `out` is (n, 64) in float32. n is a multiple of 128, m of 64. Scores reach hundreds.
+# - `q` is (n, 64), `k` is (m, 64) and `vt` is (64, m), all float16. `out` is (n, 64) in float32. n is a
+#   multiple of 128, m of 64.
+# - q is already scaled so that scores are in base 2. Do not scale it again. Scores can reach several hundred.
 # - A block has 288 threads and 128 queries. Warps 0 to 3 are warpgroup 0 with queries 0 to 63, warps 4 to 7 are
 #   warpgroup 1 with queries 64 to 127, and warp 8 is the producer.
 # - `tiles` is dynamic shared memory: 8,192 halves of queries, then two slots of 8,192 halves, 64 × 64 of K and 64 × 64
 #   of Vᵀ. All boxes are 64 × 64 with the 128-byte swizzle. The host passes `shared_mem=49152`.
 # - `ready` is the mbarrier of the queries. `full` is initialised for one arrival, `empty` for eight.
-# - **Budget:** Q is copied in once, K and V once for each block; one block barrier, behind the initialisation; threads
-#   load nothing, neither from global nor from shared memory; two shuffles for the maximum of a row and tile, and two
-#   for its sum at the end; 8 products for 64 queries and 64 keys; one exponential a score and one for each row of a
-#   thread and tile.
+# - **Budget:** Q is copied in once, K and V once for each block; one block barrier, after the initialisation;
+#   threads load nothing, neither from global nor from shared memory; 8 products for 64 queries and 64 keys.
+# - Counted too, for each thread: two shuffles for the maximum of a row in each tile, and two for the row's
+#   sum at the end; one exponential for each score, and one for each row in each tile.
 #
 # About 60 and 4 lines, a third of them from `overlapping` of lab 24.
 
@@ -536,7 +549,7 @@ def attend(q, k, vt, out):
 gpulab.check("modern.roles", attend)
 
 # %% [markdown]
-# **See.** Where the operands' bytes went, for 256 queries and 256 keys.
+# **See.** The bytes that the operands moved for 256 queries and 256 keys, by the path that they took.
 
 # %%
 gpulab.need(attend)
@@ -562,7 +575,9 @@ gpulab.need(attend)
 gpulab.timeline(attend, q, k, vt, out)
 
 # %% [markdown]
-# **See.** What the sanitizer says if warps give a slot back before the second product is made.
+# **See.** What the sanitizer says if warps free a slot before the second product is complete. The cell takes
+# the last wait of a tile out of your kernel. So after the last tile the output, too, is used before its
+# product is complete, and the sanitizer reports both mistakes.
 
 # %%
 gpulab.need(attend)
@@ -579,13 +594,13 @@ except Exception as error:
     print(error)
 
 # %% [markdown]
-# **Why.** The two warpgroups are never told to take turns. They do so by themselves as soon as one is ahead, because
-# the tensor cores serve one product at a time; FlashAttention-3 makes sure of it with two barriers between the
-# warpgroups (*pingpong*). It also divides the work within a warpgroup: the scores of the next tile are asked for
-# before the softmax of this one, so that two tiles are in flight.
+# **Why.** Nothing in your kernel makes the two warpgroups take turns. They tend to do so once one of them is
+# ahead, because the tensor cores work on one product at a time. FlashAttention-3 enforces it with two
+# barriers between the warpgroups (*pingpong*). It also overlaps work within a warpgroup: it issues the
+# product for the scores of the next tile before the softmax of this one, so that two tiles are in flight.
 #
-# FlashAttention-4 goes further, because on Blackwell scores and outputs lie in Tensor Memory. There, other warps can
-# rescale the output (the *correction* warps) while the softmax warps go on.
+# FlashAttention-4 goes further, because on Blackwell scores and outputs are in Tensor Memory. There, separate
+# *correction* warps can rescale the output while the softmax warps go on.
 #
 # ## Beyond · More queries for each tile
 #
@@ -633,19 +648,19 @@ merit(attend)
 # The number is added to the exponent bits of a float.
 # </details>
 #
-# <details><summary>3. Why does a polynomial of degree 3 do?</summary>
+# <details><summary>3. Why is a polynomial of degree 3 enough?</summary>
 #
 # Its relative error, 7.7 · 10⁻⁵, is smaller than what rounding the weight to 16 bits costs.
 # </details>
 #
 # <details><summary>4. Attention subtracts a number that is not the maximum. When is the result still right?</summary>
 #
-# Whenever no weight overflows, because the division by the sum of the weights takes the number out again.
+# Whenever no weight overflows, because the division by the sum of the weights cancels the number.
 # </details>
 #
 # <details><summary>5. When may the producer fill a slot of K and V again?</summary>
 #
-# When all eight warps of both warpgroups have arrived, each behind its wait for the product with V.
+# When all eight warps of both warpgroups have arrived, each after its wait for the product with V.
 # </details>
 
 # %%
@@ -658,18 +673,19 @@ gpulab.recap("26")
 # |---|---|
 # | round without a conversion | x + 12,582,912, then − 12,582,912 |
 # | compute 2ˣ on the lanes | polynomial of f, then add i << 23 to its bits |
-# | rescale seldom | `if (__any_sync(…, top > m + 8))` |
+# | rescale seldom | `if (__any_sync(0xffffffff, top > largest + 8))` |
 # | keep weights in registers | scores packed to float16 are the left operand of the next `wgmma` |
 # | share tiles | one producer, `empty` initialised for all warps that read |
 #
 # ### Claims you will meet, and what is right
 #
-# - *FlashAttention-4 uses a cheaper softmax.* It uses the same softmax. The weights have the accuracy that 16 bits can
-#   hold, and the rescaling that is left out would have been divided out again.
+# - *FlashAttention-4 uses a less accurate softmax.* It computes the same softmax. The weights are as accurate
+#   as 16 bits can hold, and the rescaling that is left out would cancel in the final division.
 # - *Softmax must subtract the maximum.* It must subtract something that keeps the weights in range.
 # - *Special-function units compute eˣ.* They compute 2ˣ; a compiler puts a multiplication by log₂ e before it. Kernels
 #   fold it into the scale of the queries.
-# - *Polynomials replace the special-function units.* They relieve them. Both work at the same time.
+# - *Polynomials replace the special-function units.* They take over a part of the work. Both work at the same
+#   time.
 #
 # ### References
 #

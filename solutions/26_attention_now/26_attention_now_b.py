@@ -16,14 +16,14 @@
 # **Three and a half hours.** You have done part A and lab 12A. You need no GPU: kernels run
 # on a simulated **H100**, and the rest is PyTorch.
 #
-# A conversation of 128,000 tokens has 8 billion pairs of a query and a key in every head, and its cache has to be read
-# for each new token. Faster kernels do not change that. The models of today therefore change attention: they skip
-# blocks, choose a few keys, store a cache that is fifty times smaller, or replace the cache by a state of constant
-# size.
+# A conversation of 128,000 tokens has 8 billion pairs of a query and a key in every head, and the whole cache
+# has to be read for each new token. Faster kernels do not change that. Today's models therefore change
+# attention itself: they skip blocks, choose a few keys, store a cache that is fifty times smaller, or replace
+# the cache with a state of constant size.
 #
 # By the end you can
 #
-# 1. write a kernel that visits the blocks of a list and no other;
+# 1. write a kernel that visits the blocks of a list and no others;
 # 2. decode with a few blocks of the cache, and say how many bytes that saves;
 # 3. decode from a cache of latent vectors without ever expanding it;
 # 4. compute linear attention with the gated delta rule in chunks, and say what chunks cost and save;
@@ -44,10 +44,12 @@ gpulab.start("26", gpu="H100")
 # %% [markdown]
 # ## 4 · A list of blocks
 #
-# Causal masks, windows, documents that must not see each other: each of these masks used to need a kernel of its own.
-# FlexAttention separates the mask from the kernel. It divides queries and keys into blocks, here of 64 × 64 pairs, and
-# asks of each block once: is any pair in it seen? The answer is a **block mask**, a list of blocks of keys for each
-# block of queries. One kernel for all masks walks through the lists.
+# A mask says which keys each query may attend to: those before it, those in a window, or those of the same
+# document. Each of these masks used to need a kernel of its own. FlexAttention separates the mask from the
+# kernel. It divides queries and keys into blocks, here of 64 × 64 pairs, and determines once for each block
+# whether any pair in it is *seen*, that is, allowed by the mask. The result is a **block mask**: for each
+# block of queries, the list of the key blocks that it has to visit. A single kernel that walks through such
+# lists serves all masks.
 #
 # ![A block mask. Each row of blocks visits its own block, every second block before it, and the first. The list of row 5 is 0, 1, 3, 5.](drawings/block_mask.svg)
 #
@@ -85,16 +87,18 @@ gpulab.plot.heat_maps(
 )
 
 # %% [markdown]
-# Most visited blocks are seen whole, and then the mask of single pairs need not be computed at all. FlexAttention keeps
-# two lists for that reason, one of whole and one of partial blocks. In this exercise one list is enough, because the
-# only partial blocks are those on the diagonal.
+# In most of the visited blocks every pair is seen, so no mask needs to be applied there. FlexAttention
+# therefore keeps two lists, one of full and one of partial blocks. In this exercise one list is enough,
+# because the only partial blocks are those on the diagonal.
 #
-# **Do.** Write `blocks(q, k, v, counts, lists, out)`, which launches your kernel `blocks_kernel` with a program for
-# each 64 queries.
+# **Do.** Write `blocks(q, k, v, counts, lists, out)`, which launches your kernel `blocks_kernel` with one
+# program for every 64 queries.
 #
-# - `q`, `k` and `v` are (n, 64) in float16, and n is a multiple of 64. q is scaled such that scores are in base 2.
-# - `counts[r]` is the number of blocks that the queries 64·r to 64·r + 63 visit, and `lists[r]` begins with their
-#   numbers. Behind them the list is filled with −1. No list is empty, and lists may skip blocks anywhere.
+# - `q`, `k` and `v` are (n, 64) in float16, and n is a multiple of 64. q is already scaled so that scores are
+#   in base 2. Do not scale it again.
+# - `counts[r]` is the number of blocks that the queries 64·r to 64·r + 63 visit, and `lists[r]` begins with
+#   the numbers of these blocks. The rest of the list is filled with −1. No list is empty, and lists may skip
+#   blocks anywhere.
 # - In block r itself, query i sees the keys j ≤ i. In all other blocks on the list every query sees every key.
 # - `out` is (n, 64) in float32.
 # - **Budget:** the bytes of q, and of K and V in the blocks listed, with 10 % for the lists.
@@ -160,20 +164,21 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** The kernel knows nothing of masks, so that a new mask costs no new kernel. What can go wrong is the size of
-# the blocks: a mask that sees one key in each block of 64 visits all of them. A block mask saves only what is empty in
-# whole blocks.
+# **Why.** The kernel does not depend on the mask, so a new mask needs no new kernel. But the size of the
+# blocks limits what is saved: a mask that sees one key in each block of 64 has to visit all blocks. A block
+# mask saves only blocks that are entirely empty.
 #
 # ## 5 · Choose blocks, then read them
 #
-# A new token must read the whole cache, although most keys get a weight near 0. Native Sparse Attention (DeepSeek,
-# 2025) lets each step choose. The keys of each block of 64 are summed up in one vector, here their mean. The query is
-# compared with the means first, and only the blocks that promise most are read.
+# For each new token, attention reads the whole cache, although most keys get a weight near 0. Native Sparse
+# Attention (DeepSeek, 2025) lets each step choose what to read. One vector summarises the keys of each block
+# of 64; here it is their mean. The query is compared with the means first, and then only the most promising
+# blocks are read.
 #
 # ![Four steps: q is compared with the means, softmax and the sum over heads give one number for each block, the best blocks are chosen, and attention reads only these.](drawings/choose.svg)
 #
-# All heads that share a cache of keys and values choose together. If each chose for itself, their choices together
-# would cover nearly all of the cache, and it is the cache that costs.
+# All heads that share a cache of keys and values choose together. If each head chose for itself, their
+# choices together would cover much of the cache, and reading the cache is what costs time.
 #
 # **Predict.** The cache has 65,536 keys and as many values. What percentage of them does a step read, with the means of
 # blocks of 64 (means of keys only) and 16 blocks chosen?
@@ -186,8 +191,8 @@ gpulab.predict("modern.chosen", ...)
 #
 # - `q` is (h, d): the queries of h heads for one new token, already scaled. `k` and `v` are (m, d), shared by all
 #   heads; m is a multiple of 64. `means` is (m / 64, d). All in float32, and scores are exponents of e.
-# - What a block is worth: the softmax of q · meansᵀ over the blocks, summed over heads. The `keep` best blocks are
-#   read.
+# - The worth of a block is the softmax of q · meansᵀ over the blocks, summed over the heads. The `keep`
+#   blocks with the largest worth are read.
 # - Output: (h, d), ordinary attention over the keys of these blocks.
 # - **Budget:** the bytes of the chosen blocks, copied and read, and those of the means. No operation may read all keys.
 #
@@ -236,20 +241,20 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** PyTorch copies the chosen blocks before it reads them, which triples their bytes. A kernel walks through the
-# list instead, like your `blocks`. The means still grow with the cache, but 128 times more slowly than keys and values
-# do.
+# **Why.** PyTorch copies the chosen blocks before it multiplies them, which triples their bytes: they are
+# read, written, and read again. A kernel like your `blocks` walks through the list instead. The means still
+# grow with the cache, but 128 times more slowly than keys and values do.
 #
-# The choice is made for whole blocks because memory is read that way. Single keys of 128 bytes from all over the cache
-# would be far more requests for the same bytes. The model has to be trained with the choice, or it will miss what it
-# cannot read.
+# Whole blocks are chosen because memory is fast at reading contiguous bytes. Single keys of 128 bytes from
+# all over the cache would take far more requests for the same bytes. The model has to be trained with the
+# choice; otherwise it needs keys that it can no longer read.
 #
 # ## 6 · A cache that is never expanded
 #
-# DeepSeek-V2 shrinks the cache itself. Each token stores one **latent** vector c of r numbers. Every head has two
-# matrices of its own, K and V (d × r), which belong to the model. Its key is K·c and its value V·c. This is
-# **multi-head latent attention** (MLA). One short key, which carries the position, is stored in addition and shared by
-# all heads.
+# DeepSeek-V2 shrinks the cache itself. Each token stores one **latent** vector c of r numbers. Every head has
+# two weight matrices of its own, K and V, of d × r numbers. For a token with the latent c, the head's key is
+# K·c and its value is V·c. This is **multi-head latent attention** (MLA). In addition, each token stores one
+# short key that carries its position and is shared by all heads.
 #
 # **Predict.** DeepSeek-V3 has 128 heads, with keys and values of 128 numbers each. Its latent has 512 numbers, its
 # shared key
@@ -259,15 +264,15 @@ gpulab.plot.lines(
 gpulab.predict("modern.latent", ...)
 
 # %% [markdown]
-# That factor would be lost if each step computed the keys and values of all heads from the latents. It need not,
-# because matrix products can be regrouped:
+# That factor would be lost if each step expanded the latents to the keys and values of all heads. This is not
+# necessary, because matrix products can be regrouped:
 #
 # > score = q · (K c) = (Kᵀ q) · c
 #
 # > output = Σ weight · (V c) = V · (Σ weight · c)
 #
-# On the right, K is multiplied by one query and V by one sum. The matrices are **absorbed** by the query and the
-# output, and all heads attend to the same m latents.
+# On the right-hand sides, K is multiplied by one query and V by one sum, whatever the number of tokens. The
+# matrices are **absorbed** into the query and the output, and all heads attend to the same m latents.
 #
 # ![Left: every latent is expanded to keys and values of all heads. Right: the query is brought to the space of the latents, attention sums latents, and the sum is brought back.](drawings/absorbed.svg)
 #
@@ -281,8 +286,8 @@ gpulab.predict("modern.latent", ...)
 # - The score of head h and key j is `q[h] @ (w_k[h] @ latent[j]) + q_place[h] @ k_place[j]`. Weights are the softmax of
 #   the scores over j, to the base e.
 # - Output: (h, d). For each head it is Σ weight · (`w_v[h] @ latent[j]`).
-# - **Budget:** the latents are read twice and each matrix once; no keys or values of single heads; matrix FLOPs of the
-#   absorbed form.
+# - **Budget:** the latents are read twice and each matrix once; keys and values of single heads are never
+#   computed; matrix FLOPs of the absorbed form.
 #
 # About 4 lines. Useful: `torch.bmm`.
 
@@ -326,15 +331,17 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** Absorbed attention costs more FLOPs for each pair: r numbers instead of d for a score, 512 instead of 128 in
-# DeepSeek-V3. Decoding has FLOPs to spare, because it waits for memory (lab 19). For a prompt it is the other way
-# round, so prompts are computed in the expanded form. The heads share one cache, so that 128 queries are multiplied
-# with each latent that is read: that is enough rows for the tensor cores.
+# **Why.** Absorbed attention takes more FLOPs for each pair of a query and a key: a score sums over r numbers
+# instead of d, in DeepSeek-V3 over 512 instead of 128. Decoding has FLOPs to spare, because it waits for
+# memory (lab 19). A prompt is limited by FLOPs, so prompts are computed in the expanded form. Because the
+# heads share one cache, 128 queries are multiplied with each latent that is read, which is enough rows for
+# the tensor cores.
 #
 # ## 7 · A state instead of a cache
 #
-# Without softmax, attention would need no cache at all. Σ vⱼ (kⱼ · q) is S·q with S = Σ vⱼ kⱼᵀ, and the matrix S is all
-# that has to be kept. This is **linear attention**. S has d × d numbers for a text of any length.
+# Without softmax, attention would need no cache at all. Its output Σ vⱼ (kⱼ · q) equals S·q with S = Σ vⱼ
+# kⱼᵀ, so only the matrix S, the **state**, has to be kept. This is **linear attention**. S has d × d numbers,
+# however long the text is.
 #
 # **Predict.** Keys and values have 128 numbers. For how many tokens is a cache as large as the state?
 
@@ -342,14 +349,16 @@ gpulab.plot.bars(
 gpulab.predict("modern.state", ...)
 
 # %% [markdown]
-# A sum in which everything stays soon holds too much. The **gated delta rule** (S. Yang et al., 2024) forgets in two
-# ways. The whole state decays by a factor α. And before it writes, it looks up what S already returns for the key, and
-# writes only the difference:
+# If everything is added to S and nothing is ever removed, later values blur the earlier ones. The **gated
+# delta rule** (S. Yang et al., 2024) forgets in two ways. First, the whole state decays by a factor α.
+# Second, before a token writes its value, the rule looks up what S already returns for the key, and writes
+# only the difference:
 #
 # > S ← α·S, then S ← S + β·(v − S·k)·kᵀ, and the output is S·q.
 #
-# The numbers α and β, between 0 and 1, come from the token. For one number each, with S = 2, α = 0.5, k = 1, v = 5 and
-# β = 1: S decays to 1, the difference is 5 − 1 = 4, and S becomes 5, so the key now returns its new value exactly.
+# The model computes α and β, both between 0 and 1, from the token. Here is one step with d = 1, where S = 2,
+# α = 0.5, k = 1, v = 5 and β = 1. The state decays to 0.5 · 2 = 1. The key returns 1, so the difference is 5
+# − 1 = 4. S becomes 1 + 4 = 5, and the key now returns its new value exactly.
 #
 # The next cell has the rule as a loop. Its test writes two values under the same key and then reads that key.
 
@@ -369,11 +378,12 @@ key, ones = torch.tensor([[0.6, 0.8]]).repeat(2, 1), torch.ones(2)
 print("what the key returns:", steps(key, key, torch.tensor([[7.0, 1.0], [5.0, 2.0]]), ones, ones))
 
 # %% [markdown]
-# The second value has replaced the first one. Without the look-up, the key would return their sum, 12 and 3.
+# The second value, (5, 2), has replaced the first one, (7, 1). Without the look-up, the key would return
+# their sum, (12, 3).
 #
-# Token by token this reads and writes d × d numbers for each token, and has no product of two matrices. So tokens are
-# processed in **chunks** of C. What happens inside a chunk is computed for all of its tokens at once, and only the
-# state passes from one chunk to the next.
+# Computed token by token, the rule reads and writes d × d numbers for each token, and it offers no product of
+# two matrices to the tensor cores. Therefore tokens are processed in **chunks** of C. What happens inside a
+# chunk is computed for all of its tokens at once, and only the state passes from one chunk to the next.
 #
 # ![The state passes from chunk to chunk. Within a chunk, each token reads the state at its start and what earlier tokens of the chunk wrote.](drawings/chunks.svg)
 #
@@ -383,7 +393,8 @@ print("what the key returns:", steps(key, key, torch.tensor([[7.0, 1.0], [5.0, 2
 # - the state S from the start of the chunk, decayed by exp(gᵢ);
 # - what each earlier token j of the chunk wrote, decayed by exp(gᵢ − gⱼ).
 #
-# **See.** These decays in a chunk of 16 tokens, of which the ninth forgets nearly everything.
+# **See.** These decays in a chunk of 16 tokens. The ninth token has α = 0.05, so it forgets nearly
+# everything.
 
 # %%
 alpha = np.full(16, 0.95)
@@ -414,9 +425,11 @@ gpulab.plot.heat_maps(
 #
 # **Do.** Write `chunk(q, k, v, alpha, beta, size)` in PyTorch.
 #
-# - `q`, `k` and `v` are (n, d), `alpha` and `beta` are (n), all in float32. Keys have length 1. S starts at 0. `size`
-#   is the number of tokens in a chunk; the last chunk may be shorter.
-# - α can be as small as 10⁻⁵, so exp(−gⱼ) on its own may overflow. The difference gᵢ − gⱼ for j ≤ i is never positive.
+# - `q`, `k` and `v` are (n, d), `alpha` and `beta` are (n), all in float32. Each key is a unit vector. S
+#   starts as zeros; its rows belong to the values and its columns to the keys. `size` is the number of tokens
+#   in a chunk; the last chunk may be shorter.
+# - α can be as small as 10⁻⁵, so exp(−gⱼ) may overflow. Use exp(gᵢ − gⱼ), whose exponent is never positive
+#   for j ≤ i. For j > i it can overflow, and infinity times 0 is not 0.
 # - Output: (n, d).
 # - **Budget:** the state is read and written once for each chunk; matrix FLOPs of chunks of `size`.
 #
@@ -466,17 +479,19 @@ gpulab.plot.panels(
 )
 
 # %% [markdown]
-# **Why.** For each token, the state costs 6·d² matrix FLOPs in either form, and pairs within a chunk add 6·d·C. With C
-# = d that doubles the FLOPs. It is worth it: matrix products run on tensor cores, 15 times as fast as float32 lanes on
-# an H100, and the bytes fall by C. Chunks of 64 are common.
+# **Why.** For each token, the state takes 6·d² matrix FLOPs in either form, and the pairs within a chunk add
+# 6·d·C. If C equals d, the FLOPs double. This is worth it, because matrix products run on tensor cores, which
+# on an H100 are 15 times as fast as the float32 lanes, and because the state is read and written C times less
+# often. Chunks of 64 are common.
 #
-# Models of today mix both kinds. In Qwen3-Next, three of four layers use the gated delta rule, and the fourth is
-# attention with a cache, which finds single tokens that a state of constant size has lost.
+# Today's models mix both kinds of layers. In Qwen3-Next, three of four layers use the gated delta rule. The
+# fourth is attention with a cache, which can find single tokens that a state of constant size has lost.
 #
 # ## Detective · A mask that costs what it saves
 #
-# A colleague has made a causal kernel. It takes a mask from the caller, "so that it works for any mask", and skips the
-# blocks beyond the diagonal. "Half of the work is gone, and yet it loads more than the same kernel without a mask."
+# A colleague has written a causal kernel. It takes a mask from the caller, "so that it works for any mask",
+# and skips the blocks beyond the diagonal. "It does half of the work, and yet it loads more bytes than the
+# same kernel without a mask."
 
 
 # %%
@@ -520,13 +535,13 @@ for masked in (False, True):
     print(f"{'causal' if masked else 'all pairs':10}{report['global_load_bytes']:>10,} bytes loaded")
 
 # %% [markdown]
-# **Do.** Find out where the bytes go. Then write `mask(q, k, v, mask, out)`, which launches a kernel of yours that does
-# the same with fewer bytes. The first cell is free: profile, and count by hand.
+# **Do.** Find out where the bytes go. Then write `mask(q, k, v, mask, out)`, which launches a kernel of yours
+# that computes the same and loads fewer bytes. The first cell is yours: profile, and count by hand.
 #
 # - `q`, `k` and `v` are (n, 64) in float16, q for scores in base 2; n is a multiple of 64. `mask` is (n, n) in int32, 1
 #   where key j ≤ query i and 0 elsewhere. It is always this causal mask.
 # - `out` is (n, 64) in float32.
-# - **Budget:** q once, and K and V up to the diagonal.
+# - **Budget:** the bytes of q once, and of K and V up to the diagonal.
 
 # %%
 # Your experiment.
@@ -571,9 +586,10 @@ gpulab.check("modern.mask", mask)
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: where do the bytes go that skipping should have saved, why are they just as many, and what
-# does your kernel do instead? Cite the bytes that a block of 64 × 64 pairs loads of K and V and of the mask, and one
-# count of your own. A person reads this: 1 point for the cause, 1 point for the numbers.
+# Answer in three to five sentences. What loads the bytes that skipping should have saved, why are they just
+# as many, and what does your kernel do instead? Cite the bytes of K and V and the bytes of the mask that are
+# loaded for a block of 64 × 64 pairs, and one count of your own. A person reads your answer and gives 1 point
+# for the cause and 1 point for the numbers.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "mask-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # **2 points:** The kernel skips the blocks beyond the diagonal, but in each block that it visits it loads the mask. A
@@ -612,12 +628,12 @@ for name in ("token by token", "chunks of 16"):
 #
 # <details><summary>1. A mask sees one key of every 64. How many blocks does a block mask save?</summary>
 #
-# None: every block holds a pair that is seen.
+# None, because every block contains a pair that is seen.
 # </details>
 #
 # <details><summary>2. Why do all heads of a group choose the same blocks?</summary>
 #
-# They share the cache. The bytes are those of all chosen blocks together.
+# They share the cache, so a step reads every block that any of them has chosen.
 # </details>
 #
 # <details><summary>3. How does latent attention decode without keys and values?</summary>
@@ -633,7 +649,8 @@ for name in ("token by token", "chunks of 16"):
 #
 # <details><summary>5. How many bytes may a mask have before it costs what it saves?</summary>
 #
-# If half of the blocks are skipped, as many as K and V of a block.
+# If half of the blocks are skipped: as many bytes for each block as K and V have. With more, the mask costs
+# more than skipping saves.
 # </details>
 
 # %%
@@ -652,7 +669,8 @@ gpulab.recap("26")
 #
 # ### Claims you will meet, and what is right
 #
-# - *Sparse attention is faster in proportion to the pairs it leaves out.* Only in proportion to the whole blocks.
+# - *Sparse attention is faster in proportion to the pairs it leaves out.* It is faster only in proportion to
+#   the whole blocks that it leaves out.
 # - *MLA saves computation.* It saves the cache. A pair costs more FLOPs in the absorbed form.
 # - *Linear attention is attention without softmax, and as good.* Its state has a fixed size, so it must forget; the
 #   gated delta rule chooses what.

@@ -15,11 +15,12 @@
 #
 # **About three hours.** You need labs 09 and 10, which explain E4M3, E2M1, block scales and master weights.
 #
-# DeepSeek-V3 was trained with most of its products in FP8. NVIDIA trained a model with 12 billion parameters on 10
-# trillion tokens in NVFP4, whose numbers have four bits. Both models end up where BF16 or FP8 ends up. The formats alone
-# do not achieve this. What does is where the scales come from, how many numbers share one, and how the numbers are
-# rounded. In this lab you build these parts, and a small GPT shows what each of them is worth. You need no GPU:
-# operands are rounded as tensor cores would read them, and the sums are FP32.
+# DeepSeek-V3 was trained with most of its products in FP8. NVIDIA trained a model with 12 billion parameters
+# on 10 trillion tokens in NVFP4, whose numbers have four bits. The two reports compare such training with
+# BF16 and with FP8, and the losses come out nearly the same. The formats alone do not achieve this. What
+# matters is where the scales come from, how many numbers share a scale, and how the numbers are rounded. In
+# this lab you build these parts, and a small GPT shows what each of them is worth. You need no GPU: operands
+# are rounded as tensor cores would read them, and the sums are FP32.
 #
 # After this lab, you can
 #
@@ -49,9 +50,9 @@ torch.set_num_threads(1)  # with tensors as small as these, threads would wait f
 # %% [markdown]
 # ## 1 · One scale for a whole tensor
 #
-# E4M3 reaches from 2⁻⁹ to 448, which is 18 powers of two. The gradients of a network span far more. So a tensor is
-# multiplied by a **scale** before it is rounded, and the product is divided by it afterwards. The best scale brings
-# the largest magnitude, **amax**, to 448.
+# E4M3 reaches from 2⁻⁹ to 448, which is 18 powers of two, and a network's tensors seldom lie in just this
+# range. So a tensor is multiplied by a **scale** before it is rounded, and the result of the matrix product
+# is divided by the scale afterwards. The best scale brings the tensor's largest magnitude, **amax**, to 448.
 #
 # There are two ways to know amax. **Current scaling** computes the tensor, finds its amax, and reads the tensor
 # again to round it. **Delayed scaling** takes the largest amax of the last steps, so that a kernel can round each
@@ -59,10 +60,11 @@ torch.set_num_threads(1)  # with tensors as small as these, threads would wait f
 #
 # ![Current scaling reads a tensor twice: once for its largest number, once to round it. Delayed scaling rounds at once, with the largest number of earlier steps.](drawings/two_scales.svg)
 #
-# Either way all numbers share one scale, so a single large number decides for all of them.
+# In both cases all numbers of the tensor share one scale, so its single largest number determines how the
+# others are rounded.
 #
-# **Predict.** A tensor holds normal numbers with a spread of 1, and one outlier of 100,000. With a scale of 448 /
-# amax, what percentage of the numbers does E4M3 round to zero?
+# **Predict.** A tensor holds normally distributed numbers with a standard deviation of 1, and one outlier of
+# 100,000. With a scale of 448 / amax, what percentage of the numbers does E4M3 round to zero?
 
 # %%
 gpulab.predict("bits.underflow", ...)
@@ -80,15 +82,17 @@ plot.picture(
 )
 
 # %% [markdown]
-# **Why.** E4M3 is a floating-point format, so a number 1,000 times smaller than the largest keeps its digits. Trouble
-# begins when a tensor spans more than those 18 powers of two.
+# **Why.** E4M3 is a floating-point format, so a number that is 1,000 times smaller than the largest is still
+# rounded with the same relative error. Numbers are lost only when the tensor spans more than those 18 powers
+# of two.
 #
 # ## Detective · The run that dies at step 400
 #
-# A colleague trains a small network in FP8. Its hidden values are rounded to E4M3 with delayed scaling: the history
-# has 16 steps, and a **margin** makes the scale four times smaller than it could be. The colleague reports: "The
-# loss is that of FP32 for 400 steps, then it is NaN. I lowered the learning rate to a tenth, and it dies at the same
-# step. I made the history 1,024 steps long, and it dies at the same step."
+# A colleague trains a small network in FP8. Its hidden values are rounded to E4M3 with delayed scaling. The
+# history has 16 steps, and a **margin** makes the scale four times smaller than it could be, in case the
+# tensor grows. The colleague reports: "For 400 steps the loss is the same as in FP32, then it is NaN. I
+# lowered the learning rate to a tenth, and it dies at the same step. I made the history 1,024 steps long, and
+# it dies at the same step."
 
 
 # %%
@@ -133,11 +137,12 @@ first_bad = int(np.flatnonzero(~np.isfinite(log["loss"]))[0])
 print(f"loss {np.mean(log['loss'][380:400]):.3f} before step 400; the first NaN comes in step {first_bad}")
 
 # %%
-# Your experiment: what are the amax, the scale and the largest product of both in steps 398 to 401?
+# Your experiment. In steps 398 to 401: what is the true amax, what is the scale, and what is their product?
 
 # %% [markdown]
-# **Predict.** A tensor grows to 24 times its largest amax from one step to the next. By how many powers of two
-# would the scale have had to be smaller to hold it?
+# **Predict.** From one step to the next, a tensor grows to 24 times the largest amax in its history. By how
+# many powers of two must the scale be smaller than 448 / amax of the history, so that the new amax still fits
+# below 448?
 
 # %%
 gpulab.predict("bits.margin", ...)
@@ -145,10 +150,11 @@ gpulab.predict("bits.margin", ...)
 # %% [markdown]
 # **Do.** Write `cast(tensors, length, recipe)`, which casts one tensor after the other to E4M3 and back.
 #
-# - Input: `tensors[k]` is the tensor of step k, a list of floats.
-# - Scale: 448 / amax. With `"current"`, amax is that of the tensor itself. With `"delayed"`, it is the largest amax
-#   of the last `length` steps before k. If there is no step before, or that amax is 0, take the tensor's own. If
-#   that is 0, too, the scale is 1.
+# - Input: `tensors[k]` is the tensor of step k, a list of floats of either sign. `recipe` is `"current"` or
+#   `"delayed"`.
+# - Scale: 448 / amax. With `"current"`, amax is that of the tensor itself, its largest magnitude. With
+#   `"delayed"`, it is the largest amax of the last `length` steps before k. If there is no step before, or
+#   that amax is 0, take the tensor's own. If that is 0, too, the scale is 1.
 # - The amax that a step remembers is that of the tensor *as it came*.
 # - What exceeds ±448 after scaling is cut off at ±448, so nothing becomes NaN. There is no margin.
 # - Output: a list with a list for each step, the numbers divided by the scale again.
@@ -177,8 +183,9 @@ gpulab.check("bits.cast", cast)
 
 
 # %% [markdown]
-# **See.** Cutting off alone is half of the mend. The next cell cuts off and remembers the amax in two ways: of the
-# tensor as it came, or of what the cast left of it.
+# **See.** Cutting off large numbers is only half of the correction. The next cell compares two histories. One
+# remembers the amax of the tensor as it came, before the cast; the other remembers the amax of the numbers
+# after the cast.
 
 
 # %%
@@ -190,7 +197,7 @@ def cutting(hidden, amaxes, behind):
 
 ax = plot.axes(6.8, 3.0)
 for behind, colour, name in (
-    (True, "#d55e00", "amax behind the cast"),
+    (True, "#d55e00", "amax after the cast"),
     (False, "#0064a4", "amax before the cast"),
 ):
     log = run(lambda hidden, amaxes, behind=behind: cutting(hidden, amaxes, behind))
@@ -201,12 +208,12 @@ for behind, colour, name in (
     print(f"{name}: {sum(log['cut off'][401:])} numbers cut off after step 400")
 ax.set(xlabel="step", ylabel="numbers cut off", xlim=(380, 530))
 plot.picture(
-    ax, "With the amax from before the cast, one step is cut off. With that from behind it, every step is."
+    ax, "With the amax from before the cast, one step is cut off. With that from after it, every step is."
 )
 
 # %% [markdown]
-# Behind the cast no number exceeds 448 / scale. So the history never learns that the tensor has grown, and the scale
-# can rise but never fall.
+# After the cast no number exceeds 448 / scale. So a history of amaxes from after the cast never shows that
+# the tensor has grown, and the scale can rise but never fall.
 #
 # ### Your answer
 #
@@ -227,13 +234,15 @@ plot.picture(
 # %% [markdown]
 # ## 2 · A small GPT in eight bits
 #
-# The next cell trains a GPT on little stories whose entropy is known, so it knows the least loss that any model can
-# reach: its **floor**. A row of 49 characters begins with the first letter of a name, which gives the name away. The
-# deed, the colour, the thing and the place remain, and in these 48 characters all four are told. So the floor is
-# ln(6 · 5 · 8 · 6) / 48 = 0.151 nats per character. The figure of merit is the **gap** to it.
+# The next cell trains a GPT on short generated stories. Because we know how they are generated, we know the
+# lowest loss that any model can reach, the **floor**. A row of 49 characters begins with the first letter of
+# a name, which determines the name. What the remaining 48 characters tell is chosen at random: one of 6
+# deeds, 5 colours, 8 things and 6 places. So the floor is ln(6 · 5 · 8 · 6) / 48 = 0.151 nats per character.
+# The figure of merit is the **gap** between the loss and the floor.
 #
-# `gpulab.models.recipes.shorten` makes the linear layers compute by a recipe. Each of the three products of a step
-# gets rounded operands. The embedding, which is also the last layer, stays as it is, as do norms and attention.
+# `gpulab.models.recipes.shorten` makes the linear layers compute by a recipe: in each of a layer's three
+# products of a training step, both operands are rounded. The embedding, which is also the last layer, stays
+# as it is, as do norms and attention.
 
 # %%
 FLOOR = math.log(6 * 5 * 8 * 6) / 48
@@ -264,13 +273,14 @@ for name in ("FP32", "FP8, current", "FP8, delayed"):
     print(f"{name:14} gap {gaps[name]:.3f} nats")
 
 # %% [markdown]
-# Eight bits cost nothing that a run of this length could show: other seeds move the gap by 0.01 to 0.02. Hopper's
-# recipe uses E4M3 for weights and activations and E5M2, which has more range and fewer digits, for gradients.
+# A run of this length shows no cost of eight bits: the gaps differ by less than the 0.01 to 0.02 that another
+# seed changes. Both FP8 runs use the usual recipe for Hopper: E4M3 for weights and activations and E5M2,
+# which has more range and fewer digits, for gradients.
 #
 # ## 3 · A scale for each block
 #
-# In a large model, some channels are thousands of times as large as others, and one scale fits none of them. So each
-# **block** of neighbours gets its own scale:
+# In a large model, some channels are thousands of times as large as others, and no single scale suits them
+# all. So each **block** of neighbouring numbers gets its own scale:
 #
 # | recipe | activations and gradients | weights | scale |
 # |---|---|---|---|
@@ -280,7 +290,8 @@ for name in ("FP32", "FP8, current", "FP8, delayed"):
 #
 # ![Blocks of a matrix: a row of the first has a scale for each four numbers of a token; a square of the second has one for each four by four.](drawings/blocks.svg)
 #
-# The next cell quantises a tensor one of whose 256 channels is 10 million times as large as the others.
+# The next cell quantises a tensor in which one of the 256 channels is 10 million times as large as the
+# others.
 
 # %%
 wild = np.random.default_rng(2).standard_normal((64, 256)).astype(np.float32)
@@ -293,22 +304,25 @@ for size in (256, 128, 32, 16):
     print(f"{'one scale for all' if size == 256 else f'blocks of 1 × {size}':18} {lost:5.1f} % become zero")
 
 # %% [markdown]
-# With smaller blocks, the large channel takes fewer neighbours down with it. The scales are current, because a kernel
-# that has the block at hand has its amax, too. And E5M2's range is not needed: DeepSeek-V3 and NVIDIA's recipe for
-# MXFP8 use **E4M3 in both passes**.
+# With smaller blocks, fewer neighbours of the large channel are rounded to zero. Blocks use current scaling,
+# because a kernel that holds a whole block can compute its amax at once. And the range of E5M2 is no longer
+# needed: DeepSeek-V3 and NVIDIA's recipe for MXFP8 use **E4M3 in both passes**.
 #
-# A power of two must be rounded **up**. The rule of the MX standard, ⌊log2 amax⌋ − 8, leaves a block's largest
-# number up to 511, and E4M3 ends at 448 (A. Mishra et al., 2025).
+# In MXFP8 a block's numbers are divided by a scale that is a power of two, so amax / 448 has to be rounded,
+# and it must be rounded **up**. The MX standard takes the exponent ⌊log2 amax⌋ − 8 instead. Divided by that
+# scale, a block's largest number can be nearly 512, but E4M3 ends at 448 (A. Mishra et al., 2025).
 #
 # **Do.** Write `tiles(x, rows, columns, powers)`, which quantises a matrix to E4M3 in blocks of `rows` × `columns`.
 #
 # - Input: `x` is float32, (m, n). Blocks at the lower and right edges may be smaller.
 # - Output: a dictionary with `"codes"`, uint8 (m, n), and `"scales"`, one for each block: float32 if `powers` is 0, or
 #   uint8 if it is 1. A byte s means 2^(s − 127).
-# - The reader computes decoded code · scale. A block of zeros must come back as zeros.
+# - A number is read back as decoded code · scale, so here you *divide* by the scale before you encode. A
+#   block of zeros must come back as zeros.
 # - You may use `numerics.encode(…, "E4M3", saturate=True)`.
-# - Counted: the root mean square error, relative to each block's amax, at most 1.1 times that of the best scales; the
-#   relative error of a block's largest number, at most 6 %; and the bytes of what you return.
+# - Counted: the root mean square error, relative to each block's amax, at most 1.1 times that of the best
+#   scales; the relative error of a block's largest number, at most 6 %; and the bytes of what you return, one
+#   for each number and those of one scale for each block.
 # - Length: about 14 lines.
 
 
@@ -348,18 +362,21 @@ for name in ("FP8, tiles", "MXFP8"):
 #
 # ![Activations of tokens by width: the forward product sums along a row, over the width; the gradient of the weights sums along a column, over the tokens.](drawings/two_sums.svg)
 #
-# Flat blocks therefore exist twice: the tensor is quantised once along its rows and once along its columns. These
-# are two different roundings of the same numbers. A square block is the same block after a transpose, so one copy
-# serves both products. This is why weights have square blocks in two of the three recipes. (On Hopper, tensor cores
-# read FP8 operands along one axis only, so there a second copy of the codes is kept anyway. Count as on Blackwell,
-# which reads either.)
+# A tensor with flat blocks therefore has to be stored twice: quantised once along its rows and once along its
+# columns, with blocks of 1 × 32 and 32 × 1, for example. These are two different roundings of the same
+# numbers. A square block is the same block after a transpose, so one copy serves both products. This is why
+# weights have square blocks in two of the three recipes. (On Hopper, tensor cores read FP8 operands along one
+# axis only, so a second copy of the codes is kept there anyway. Count as on Blackwell, which reads along
+# both.)
 #
 # **Do.** Write `stored(tokens, width, bits, rows, columns, scale_bytes)`, which returns the bytes that both products
 # need of a tensor of `tokens` × `width`.
 #
-# - An element has `bits` bits. A block of `rows` × `columns` has a scale of `scale_bytes`; a block at the edge has one,
-#   too.
-# - The forward product sums over the width, and the blocks as given are right for it.
+# - An element has `bits` bits. A block of `rows` × `columns` has a scale of `scale_bytes`. A block that is
+#   cut off at the edge has a scale, too.
+# - The forward product sums over the width, and the blocks as given suit it. The other product needs them
+#   transposed.
+# - Blocks with `rows` = `columns` serve both products with one copy.
 # - Ignore NVFP4's scale of the tensor.
 # - Length: about 4 lines.
 
@@ -388,14 +405,16 @@ for name, block in {
     print(f"{name:22}{stored(4096, 4096, *block) / 1e6:6.1f} MB")
 
 # %% [markdown]
-# If both copies are kept, MXFP8 takes more memory than BF16, because each copy has a byte per number, and scales
-# besides. A framework can keep the copy for the backward pass and drop the other after the forward product.
+# If both copies are kept, MXFP8 takes more memory than BF16, because each copy has a byte for each number and
+# the scales in addition. A framework can drop one copy after the forward product and keep only the one for
+# the backward pass.
 #
 # ## 5 · What four bits hold
 #
 # E2M1 has eight magnitudes: 0, 0.5, 1, 1.5, 2, 3, 4 and 6.
 #
-# **Predict.** NVFP4 has a scale of 8 bits for each 16 numbers. How many bits does a number take, all in all?
+# **Predict.** NVFP4 has a scale of 8 bits for every 16 numbers. How many bits does a number take, its share
+# of the scale included?
 
 # %%
 gpulab.predict("bits.nvfp4_bits", ...)
@@ -409,10 +428,11 @@ ax.set(xlabel="number, relative to its block's scale", ylabel="what E2M1 makes o
 plot.picture(ax, "E2M1 has steps of 0.5 up to 2, of 1 up to 4, and one step of 2 from 4 to 6.")
 
 # %% [markdown]
-# Steps are a large part of a number here. Between 4 and 6, the nearest value is up to 20 % away. With rounding to
-# the nearest, equal numbers all make the *same* error. In a weight or an activation this is a small disturbance of
-# the model, and training adapts to it. In a gradient it is a **bias**: it points in the same wrong direction in
-# every step, and it adds up. The next cell takes a thousand steps of 0.3, in a block whose largest number is 1.
+# With four bits, a step is a large fraction of the number itself: 5, halfway between 4 and 6, is off by 20 %.
+# When numbers are rounded to the nearest, equal numbers all make the *same* error. In a weight or an
+# activation this is a small disturbance of the model, and training adapts to it. In a gradient it is a
+# **bias**: the error has the same sign in every step, so it adds up. The next cell takes a thousand steps of
+# 0.3, in a block whose largest number is 1.
 
 # %%
 numbers = np.random.default_rng(3)
@@ -428,13 +448,15 @@ print(
 # %% [markdown]
 # ## 6 · Four bits, two levels of scales
 #
-# **Stochastic rounding** (lab 09) goes up with a probability that is the number's place between its two neighbours:
-# 1.8, between 1.5 and 2, becomes 2 in 60 % of the cases. The error is larger, but right on average. NVIDIA's recipe
-# rounds gradients this way, and weights and activations to the nearest.
+# **Stochastic rounding** (lab 09) rounds up with a probability equal to the number's relative position
+# between its two neighbours: 1.8 is 60 % of the way from 1.5 to 2, so it becomes 2 in 60 % of the cases. A
+# single error is larger, but the result is right on average. NVIDIA's recipe rounds gradients this way, and
+# weights and activations to the nearest.
 #
 # ![Two levels of scales: the tensor's scale in float32 brings the largest block scale to 448; a block's scale in E4M3 brings its largest number to 6.](drawings/two_levels.svg)
 #
-# An E4M3 scale must not leave E4M3's own range, so a second scale, in FP32, is shared by the whole tensor:
+# The scale of a block is stored in E4M3, so it must not leave the range of E4M3. Therefore the whole tensor
+# shares a second scale, in FP32:
 #
 # 1. The tensor's scale is amax / (6 · 448).
 # 2. A block's scale is its amax / 6 / the tensor's scale, encoded in E4M3.
@@ -448,14 +470,15 @@ print("and with it:                      ", numerics.quantize(small / 6 / (small
 # %% [markdown]
 # **Do.** Write `four(x, draws)`, which quantises a matrix to NVFP4 with stochastic rounding.
 #
-# - Input: `x` is float32, (m, n), with n a multiple of 32. `draws` has its shape and is uniform from 0 to 1: go up
-#   where the draw is less than the place between the neighbours.
+# - Input: `x` is float32, (m, n), with n a multiple of 32. `draws` has its shape and holds random numbers,
+#   uniform from 0 to 1. Round a magnitude up where its draw is less than its relative position between the
+#   two neighbours.
 # - Output: a dictionary with `"codes"`, uint8 (m, n / 2), the even column in the low four bits; `"scales"`, uint8
 #   (m, n / 16), E4M3 codes of blocks of 1 × 16; `"scale"`, one float32.
 # - A code's low three bits number the eight magnitudes of `GRID`, and bit 3 is the sign. A magnitude above 6 becomes 6.
 # - You may use `numerics.encode` and `numerics.decode` for the scales.
-# - Counted: the error, as in `tiles`, at most 1.1 times that of the reference; the bias, in percent of the mean, at
-#   most 1.5 where all numbers of a block are alike; and the bytes.
+# - Counted: the error, as in `tiles`, at most 1.1 times that of the reference; the bias, measured where all
+#   numbers of a block are alike, at most 1.5 % of their mean; and the bytes.
 # - Length: about 12 lines.
 
 # %%
@@ -486,8 +509,8 @@ gpulab.check("bits.four", four)
 # Some layers suffer more from four bits than others. NVIDIA kept about 15 % of the linear layers in BF16, most of
 # them at the end of the network, and reports that training diverged with all of them in FP4.
 #
-# **Predict.** Four bits are four times as fast as BF16 on some GPU, and 15 % of the work stays in BF16. How many
-# times as fast are the linear layers together?
+# **Predict.** On some GPU, four-bit products are four times as fast as those in BF16, and 15 % of the work
+# stays in BF16. How many times as fast as in BF16 are the linear layers together?
 
 # %%
 gpulab.predict("bits.bf16_rest", ...)
@@ -502,24 +525,29 @@ plot.picture(ax, "The first 15 % in BF16 take the speed-up from 4 to 2.8: Amdahl
 # %% [markdown]
 # ## 8 · A rotation that cancels
 #
-# One outlier makes the other 15 numbers of its block small, and E2M1 has few values for small numbers. A rotation
-# spreads the outlier over the block. Multiply 16 tokens, as a column, by a matrix H with H Hᵀ = 1: a **Hadamard
-# matrix**, all of whose entries are ±1/4. Random signs in front of it make sure that no pattern in the data happens
-# to meet the matrix's own. Together they are the **random Hadamard transform**.
+# One outlier makes the other 15 numbers of its block small relative to the block's scale, and E2M1 has few
+# values for small numbers. A rotation spreads the outlier over the block. Take the numbers of 16 tokens in
+# one channel as a column, and multiply it by an orthogonal matrix H, one with H Hᵀ = 1. The usual choice is a
+# **Hadamard matrix**, all of whose entries are ±1/4. Before the product, each of the 16 tokens gets a random
+# sign, so that no pattern in the data can match a pattern of the matrix. Signs and matrix together are the
+# **random Hadamard transform**.
 #
-# The gradient of the weights is dW = dYᵀ X, which sums over tokens. Rotate both operands along the tokens, and the
-# rotations cancel: (H dY)ᵀ (H X) = dYᵀ Hᵀ H X = dYᵀ X. Nothing has to be undone. The other two products sum over
-# other axes, and NVIDIA's recipe leaves them alone.
+# The gradient of the weights is dW = dYᵀ X, which sums over tokens. If both operands are rotated along the
+# tokens, the rotations cancel: (H dY)ᵀ (H X) = dYᵀ Hᵀ H X = dYᵀ X. Nothing has to be undone. The other two
+# products sum over other axes, and NVIDIA's recipe does not rotate them.
 #
-# ![One outlier in a block of 16 numbers; behind the transform all 16 have the same magnitude, a quarter of it.](drawings/rotation.svg)
+# ![One outlier in a block of 16 numbers; after the transform all 16 have the same magnitude, a quarter of it.](drawings/rotation.svg)
 
 # %% [markdown]
 # **Do.** Write `rotate(x, dy, signs, matrix)` in PyTorch, which rotates both operands and multiplies them.
 #
 # - Input: `x` (t, a) and `dy` (t, b), with t a multiple of 16; `signs` (16,), ±1; `matrix` (16, 16), orthogonal.
-# - Token j of each tile of 16 tokens is multiplied by `signs[j]`; then the tile is multiplied by `matrix`.
-# - Output: the rotated `x`, the rotated `dy`, and dW (b, a), made from these two. (Rounding would come in between.)
-# - Counted: the FLOPs of matrix products, at most 32 · t · (a + b) + 2 · t · a · b; and at most 12 launches.
+# - Token j of each tile of 16 tokens is multiplied by `signs[j]`; then the tile is multiplied by `matrix`
+#   from the left.
+# - Output: three tensors, the rotated `x` (t, a), the rotated `dy` (t, b), and dW (b, a), computed from these
+#   two. (In training, both would be quantised before dW is computed.)
+# - Counted: the FLOPs of matrix products, at most 32 · t · (a + b) + 2 · t · a · b; and at most 12 launches
+#   of operations, however large t is.
 # - Length: about 5 lines.
 
 
@@ -594,7 +622,7 @@ plot.picture(ax, "Gaps of one seed each; seeds alone move a gap by 0.01 to 0.02.
 # The gradients, because a bias in a gradient adds up from step to step.
 # </details>
 #
-# <details><summary>5. Why has the Hadamard transform no inverse in training?</summary>
+# <details><summary>5. Why does training need no inverse of the Hadamard transform?</summary>
 #
 # Both operands of dW = dYᵀ X are rotated along the axis of the sum, and Hᵀ H = 1.
 # </details>
@@ -615,9 +643,10 @@ plot.picture(ax, "Gaps of one seed each; seeds alone move a gap by 0.01 to 0.02.
 #
 # - *FP8 training means E4M3 forward and E5M2 backward.* That is the recipe with one scale per tensor. With scales of
 #   blocks, E4M3 serves both passes.
-# - *A longer amax history is safer.* It is slower to forget a large value. A value that was never there is in no history.
-# - *Four bits halve the memory of training.* Master weights and the optimizer's moments keep theirs (lab 10). What
-#   shrinks are operands.
+# - *A longer amax history is safer.* It remembers large values for longer. But a value that has not occurred
+#   yet is in no history.
+# - *Four bits halve the memory of training.* Master weights and the optimizer's moments keep their 32 bits
+#   (lab 10). Only the operands of the products shrink.
 #
 # ### References
 #

@@ -15,18 +15,19 @@
 #
 # **About two hours.** You have done part A.
 #
-# Fewer bits make a step cheaper. This part is about needing fewer steps, and about knowing before a run how many
-# parameters and how many tokens its compute should buy. **Muon**, an optimizer that makes updates orthogonal, reaches
-# a given loss with about half the training FLOPs of AdamW in the experiments of Moonshot AI (2025). A **scaling
-# law** predicts the loss of a run that nobody has made from runs that cost a hundredth of it.
+# Fewer bits make a step cheaper. This part is about needing fewer steps, and about deciding before a run how
+# many parameters and how many tokens to spend its compute on. **Muon**, an optimizer that makes updates
+# orthogonal, reached a given loss with about half the training FLOPs of AdamW in the experiments of Moonshot
+# AI (2025). A **scaling law** predicts the loss of a run that nobody has made yet from runs that cost a
+# hundredth of it.
 #
 # After this lab, you can
 #
 # 1. orthogonalise an update by matrix products alone, and count its FLOPs;
 # 2. distribute matrices over ranks so that none waits long;
 # 3. plan small runs under a budget, fit a law, and forecast a large run;
-# 4. split a budget between parameters and tokens, with serving in the bill;
-# 5. say where such a fit lies.
+# 4. split a budget between parameters and tokens, with the cost of serving included;
+# 5. say when such a fit misleads.
 
 # %%
 import math
@@ -47,16 +48,19 @@ torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 · Why an update should be orthogonal
 #
-# The gradient of a weight matrix is a sum of a few strong directions and many weak ones. Its singular values often
-# span several powers of ten, so a step of SGD moves the weights along the strong directions and hardly along the
-# others. Muon replaces the singular values of the momentum by numbers near 1: all directions move equally far.
+# The gradient of a weight matrix is a sum of a few strong directions and many weak ones. Its singular values
+# often span several powers of ten, so a step of SGD moves the weights along the strong directions and hardly
+# at all along the others. Muon replaces the singular values of the momentum with numbers near 1, so that the
+# weights move about equally far in all directions.
 #
-# An SVD would do that, but it runs badly on tensor cores. Muon applies an odd polynomial instead, five times:
+# A singular value decomposition could do that, but it cannot use tensor cores well. Muon applies an odd
+# polynomial instead, five times:
 #
 # X ← a X + b (X Xᵀ) X + c (X Xᵀ)² X, with a = 3.4445, b = −4.7750, c = 2.0315 (K. Jordan, 2024).
 #
-# X Xᵀ shares its singular vectors with X, so the polynomial acts on each singular value s alone: s ← a s + b s³ + c
-# s⁵. This is the **Newton–Schulz iteration**. First X is divided by its norm, so that no singular value exceeds 1.
+# The polynomial leaves the singular vectors of X as they are and changes each singular value s on its own: it
+# becomes a s + b s³ + c s⁵. This is the **Newton–Schulz iteration**. Before the first step, X is divided by
+# its Frobenius norm, so that no singular value exceeds 1.
 
 # %% jupyter={"source_hidden": true}
 s = np.geomspace(1e-4, 1, 400)
@@ -77,14 +81,14 @@ plot.picture(
 )
 
 # %% [markdown]
-# The result is only roughly orthogonal: singular values end between 0.7 and 1.2. That is enough, and coefficients
-# that converge to 1 exactly would need more steps for the small ones.
+# The result is only roughly orthogonal, with singular values between 0.7 and 1.2. That is enough for
+# training. Coefficients that converge to exactly 1 would need more steps for small singular values.
 #
 # ## 2 · What an orthogonal update costs
 #
-# **Predict.** A layer has 4,096 × 4,096 weights, and a step has 2²⁰ (about 1 million) tokens. Forward and backward take 6
-# FLOPs per weight and token. What percentage of that do five Newton–Schulz steps take, with three products of
-# 4,096³ each?
+# **Predict.** A layer has 4,096 × 4,096 weights, and a training step has 2²⁰ (about 1 million) tokens.
+# Forward and backward pass take 6 FLOPs per weight and token. As a percentage of that, what do five
+# Newton–Schulz steps take? Each has three products of 4,096 × 4,096 matrices, of 2 · 4,096³ FLOPs.
 
 # %%
 gpulab.predict("scaling.overhead", ...)
@@ -102,10 +106,11 @@ plot.picture(
 # %% [markdown]
 # **Do.** Write `polar(g)` in PyTorch: five Newton–Schulz steps with the coefficients above.
 #
-# - Input: `g`, float32, of any shape (m, n), wide or tall.
+# - Input: `g`, float32, a matrix of any shape, wide or tall.
 # - First divide by the Frobenius norm.
 # - Output: a matrix of the shape of `g`.
 # - Counted: FLOPs of matrix products. With m the shorter side and n the longer, at most 5 · (4·m²·n + 2·m³).
+#   That is three products a step: two of 2·m²·n and one of 2·m³.
 # - Length: about 7 lines.
 
 
@@ -126,10 +131,10 @@ def polar(g):
 gpulab.check("scaling.polar", polar)
 
 # %% [markdown]
-# **See.** The next cell trains the small GPT with AdamW and with your Muon. Muon takes the matrices of the blocks;
-# the embedding, biases and norms stay with AdamW, as is usual. An update is multiplied by 0.2 · √(longer side), which
-# gives it about the size of AdamW's in long runs (Moonshot AI, 2025). Each optimizer gets the best of three learning
-# rates: 0.012 for AdamW, 0.036 for Muon's matrices.
+# **See.** The next cell trains the small GPT with AdamW and with Muon, which uses your `polar`. Muon updates
+# the matrices of the blocks; the embedding, biases and norms stay with AdamW, as is usual. An update is
+# multiplied by 0.2 · √(longer side), which gives it about the size of AdamW's in long runs (Moonshot AI,
+# 2025). Each optimizer gets the best of three learning rates: 0.012 for AdamW, 0.036 for Muon's matrices.
 
 # %%
 FLOOR, STEPS = math.log(6 * 5 * 8 * 6) / 48, 100
@@ -182,9 +187,9 @@ plot.picture(ax, "Loss of the small GPT with AdamW and with Muon. The dotted lin
 #
 # ## 3 · Who makes which matrix
 #
-# AdamW works on each number alone, so its state can be cut anywhere: ZeRO (lab 16) gives each rank an equal slice.
-# Newton–Schulz needs a *whole* matrix. A common way is to give each rank whole matrices: it gathers their gradients,
-# makes their updates, and sends the updates to all others.
+# AdamW treats each number on its own, so its state can be cut anywhere: ZeRO (lab 16) gives each rank an
+# equal slice. Newton–Schulz needs a *whole* matrix. A common solution is to assign whole matrices to each
+# rank. The rank gathers their gradients, computes their updates, and sends the updates to all others.
 #
 # ![Three ranks with whole matrices. Balanced by the number of matrices, one rank has both large ones and ends last; balanced by FLOPs, all end together, in half the time.](drawings/who_makes_what.svg)
 #
@@ -192,8 +197,8 @@ plot.picture(ax, "Loss of the small GPT with AdamW and with Muon. The dotted lin
 #
 # - Input: `shapes` is a list of `[rows, columns]`. A matrix costs 4·m²·n + 2·m³ for a step, m being its shorter side.
 # - Output: a list of ranks, from 0 to `ranks` − 1, one for each matrix.
-# - Counted: the FLOPs of the busiest rank, at most 1.05 times the least that is possible, which is the mean of all
-#   ranks or the largest matrix, whichever is more.
+# - Counted: the FLOPs of the busiest rank, at most 1.05 times a lower bound: the mean of all ranks or the
+#   cost of the largest matrix, whichever is more.
 # - Length: about 7 lines.
 
 
@@ -216,8 +221,9 @@ def shard(shapes, ranks):
 gpulab.check("scaling.shard", shard)
 
 # %% [markdown]
-# **Why.** Shapes with equally many elements differ in cost: 64 × 1,024 and 256 × 256 both have 65,536, but a step
-# takes 17 and 101 million FLOPs. If no rank can hold a matrix whole, the products themselves are distributed (lab 17).
+# **Why.** Shapes with equally many elements differ in cost: 64 × 1,024 and 256 × 256 both have 65,536, but a
+# step takes 17 and 101 million FLOPs. If a matrix is too large for one rank, the products themselves are
+# distributed (lab 17).
 #
 # ## 4 · A law of five numbers
 #
@@ -225,9 +231,10 @@ gpulab.check("scaling.shard", shard)
 #
 # L(N, D) = E + A / Nᵅ + B / Dᵝ.
 #
-# N is the number of parameters, D that of tokens. E is the floor that no model gets below, the entropy of the text.
-# The second term is what a model of that size cannot express, the third what it could not learn from so little
-# text. Training takes about 6 · N · D FLOPs, so on a fixed budget a larger N means a smaller D.
+# N is the number of parameters and D the number of tokens. E is the entropy of the text, the floor that no
+# model gets below. The second term is the loss that a model of this size cannot avoid because it is too
+# small, the third the loss because it has seen too little text. Training takes about 6 · N · D FLOPs, so on a
+# fixed budget a larger N means a smaller D.
 #
 # The next cell makes nine runs of the small GPT, on a scale that fits a notebook, and counts their FLOPs.
 
@@ -258,22 +265,30 @@ ax.set(xscale="log", xlabel="tokens", ylabel="nats per character", xlim=(1.2e4, 
 plot.picture(ax, "More parameters and more tokens both lower the loss of the small GPT.")
 
 # %% [markdown]
-# Nine runs on one core are too few and too noisy for five numbers. The next task gives you a laboratory with
-# a larger budget: `train(parameters, tokens)` answers at once, with the loss that a run would have, and a noise of
-# 0.03 % of it, about what the mean of a few seeds leaves.
+# Nine runs on one core are too few and too noisy to determine five numbers. The next task gives you a
+# simulated laboratory with a larger budget. Its `train(parameters, tokens)` returns at once the loss that
+# such a run would have, with a noise of 0.03 % of the loss, about as much as the mean of a few seeds would
+# have.
 #
 # ## 5 · A law from runs of your own
 #
-# **Do.** Write `forecast(train, budget, target)`, which makes small runs, fits a law to them, and forecasts the best
-# run of `target` FLOPs.
+# How do you fit the law? For given α and β it is linear in E, A and B, because E + A / Nᵅ + B / Dᵝ is a sum
+# of three known columns, 1, N^(−α) and D^(−β), with unknown factors. So linear least squares finds these
+# three, and a grid over both exponents finds the pair that leaves the smallest error. The runs must vary N
+# and D independently of each other; otherwise the two terms cannot be told apart.
+#
+# **Do.** Write `forecast(train, budget, target)`, which makes small runs, fits a law to them, and forecasts
+# the best run of `target` FLOPs.
 #
 # - `train(parameters, tokens)` returns a loss. Both arguments are positive numbers. A run costs 6 · parameters ·
 #   tokens FLOPs.
 # - Your runs may cost `budget` FLOPs together: 5 · 10¹⁸, which is 1/200 of the target of 10²¹.
-# - The losses follow E + A / Nᵅ + B / Dᵝ, with exponents between 0.2 and 0.6. The law is another in each case.
-# - Output: `[parameters, tokens, loss]`, the split of `target` that you recommend, and the loss you expect there.
-# - Counted: the FLOPs of your runs; the **regret**, by how much the true loss of your split exceeds the least, at most
-#   0.01; and the error of your forecast, at most 0.04 nats.
+# - The losses follow E + A / Nᵅ + B / Dᵝ, with exponents between 0.2 and 0.6. The five numbers differ from
+#   case to case.
+# - Output: `[parameters, tokens, loss]`, the split of `target` that you recommend, with 6 · parameters ·
+#   tokens = `target`, and the loss that you expect there.
+# - Counted: the FLOPs of your runs; the **regret**, by how much the true loss of your split exceeds the
+#   lowest possible, at most 0.01 nats; and the error of your forecast, at most 0.04 nats.
 # - You may use NumPy. Length: about 20 lines.
 
 
@@ -306,7 +321,8 @@ gpulab.check("scaling.forecast", forecast)
 # %% [markdown]
 # ## 6 · The split
 #
-# With the law known, the best split has a formula. At the optimum, N grows as C^(β/(α+β)) and D as C^(α/(α+β)).
+# Once the law is known, the best split of a budget of C FLOPs follows from it. At the optimum, N grows as
+# C^(β/(α+β)) and D as C^(α/(α+β)).
 #
 # **Predict.** The two exponents are equal, and at 10²¹ FLOPs the best run has 20 tokens per parameter. How many does the best
 # run of 10²⁴ FLOPs have?
@@ -341,20 +357,23 @@ plot.picture(
 )
 
 # %% [markdown]
-# The two curves show **where a fit lies**. Hoffmann et al. found by two methods that parameters and tokens should grow
-# alike, and for the third they printed exponents that contradict this. T. Besiroglu et al. (2024) read the runs off the figures and fitted
-# them again. They found that the original optimization had stopped too early, that the printed numbers were rounded
-# too much, and that the stated confidence was far too high. A fit also cannot see what all its runs share: a learning
-# rate schedule that does not fit their length, or parameters of the embedding that are left out, bend the law.
+# The two curves show **how a fit can mislead**. By two of their three methods, Hoffmann et al. found that
+# parameters and tokens should grow at the same rate, but the exponents that they printed for the third method
+# contradict this. T. Besiroglu et al. (2024) read the runs off the published figures and fitted them again.
+# They found that the original optimization had stopped too early, that the printed numbers were rounded too
+# much, and that the stated confidence was far too high. Nor can a fit reveal errors that all its runs share.
+# A learning rate schedule that does not match the length of the runs bends the law, and so does leaving out
+# the parameters of the embedding.
 #
-# A model that is used costs more than its training: 2 · N FLOPs for each token served. The best model for a total
-# budget is then smaller and is trained for longer (N. Sardana et al., 2024).
+# The cost of a model does not end with its training: each token that it serves takes 2 · N FLOPs. If one
+# budget pays for both, the best model is smaller and is trained on more tokens (N. Sardana et al., 2024).
 #
 # **Do.** Write `split(law, flops, served)`, which returns the best number of parameters.
 #
 # - Input: `law` is `[E, A, alpha, B, beta]`. `flops` pays for training *and* for `served` tokens: 6·N·D + 2·N·served.
-# - Output: N, a float, that makes the loss least with D from what is left.
-# - Counted: the regret, at most 0.0001 nats.
+# - Output: the N, a float, with the lowest loss, when all FLOPs that serving leaves are spent on the D
+#   training tokens.
+# - Counted: the regret, at most 0.0001 nats. A search over many values of N is accurate enough.
 # - Length: about 5 lines.
 
 
@@ -409,12 +428,12 @@ for served in (0, 1e11, 1e12, 1e13):
 #
 # <details><summary>4. Why does a straight line in logarithms forecast badly?</summary>
 #
-# It has no floor E, so it promises a loss of zero for enough compute.
+# It has no floor E, so it forecasts a loss that tends to zero as compute grows.
 # </details>
 #
 # <details><summary>5. How does serving change the best model?</summary>
 #
-# It makes each parameter dearer, so the best model is smaller and sees more tokens.
+# It makes each parameter more expensive, so the best model is smaller and sees more tokens.
 # </details>
 
 # %%
@@ -429,7 +448,7 @@ gpulab.recap("27")
 # | overhead for square layers | 5 · width / tokens in a step |
 # | what stays with AdamW? | embedding, head, norms, biases |
 # | FLOPs of training, of serving | 6·N·D; 2·N for each token |
-# | the best N for a budget C | grows as C^(β/(α+β)) |
+# | the best N for a budget of C FLOPs | grows as C^(β/(α+β)) |
 # | fitting the law | a grid over both exponents, least squares for E, A, B |
 #
 # ### Claims you will meet, and what is right

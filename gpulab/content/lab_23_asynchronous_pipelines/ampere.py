@@ -151,7 +151,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "bytes in flight",
                 naive=0,
                 sense=">=",
-                why="two tiles behind each wait, fewer at the end",
+                why="two tiles after each wait, fewer at the end",
                 advice="Which tiles have been sent when a thread waits for tile k? "
                 "`__pipeline_wait_prior(n)` leaves the n youngest groups on their way.",
                 case=EVERY,
@@ -164,7 +164,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=partial(_barriers, 4, 2, 0),
                 why="one a tile, for each of 4 warps",
                 advice="A barrier says that tile k is there for all, and also that all are done with tile "
-                "k − 1. Which slot is free behind it?",
+                "k − 1. Which slot is free after it?",
                 case=EVERY,
             ),
             Budget(

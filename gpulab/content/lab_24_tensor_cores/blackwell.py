@@ -109,7 +109,7 @@ def _products(points: float, k: int, of: Any, why: str) -> Budget:
         "products",
         sense="==",
         why=why,
-        advice="How many threads ask for a product? With no product at all, the tensor cores do nothing.",
+        advice="How many threads issue a product? With no product at all, the tensor cores do nothing.",
         case=EVERY,
     )
 
@@ -177,7 +177,7 @@ EXERCISES: tuple[Exercise, ...] = (
         hints=(
             "The map of B has boxes of 32 rows; the block of rank r brings the rows from col + 32 · r on.",
             "Both blocks wait for their own copies; then the cluster meets, and thread 0 of the block of "
-            "rank 0 asks for the products of both.",
+            "rank 0 issues the products for both.",
             "`tcgen05_commit_multicast` with the mask 3 arrives at `read` of both blocks, so that both may "
             "copy the next tiles. Allocation and freeing are for `cta_group_2` too.",
         ),

@@ -220,8 +220,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=0,
                 sense=">=",
                 why="those of one step, whenever there is a next one",
-                advice="Which products does the warpgroup wait for in a step? Those that it has just asked "
-                "for can stay in flight.",
+                advice="Which products does the warpgroup wait for in a step? Those that it has just issued "
+                "can stay in flight.",
                 case=EVERY,
             ),
             roles_apart(0.6),
@@ -243,7 +243,7 @@ EXERCISES: tuple[Exercise, ...] = (
         hints=(
             "The producer is `roles` of lab 23, with two copies a slot instead of one.",
             "`wait_products<1>()` leaves the products of this step in flight. So the slot that is free "
-            "behind it is that of the step before.",
+            "after it is that of the step before.",
             "Each of the four warps arrives at `empty` of the step before, by one lane. After the loop, "
             "wait for the last products with `wait_products<0>()` before the sums are stored.",
         ),
@@ -293,7 +293,7 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=5e-2,
         hints=(
             "What writes the tile of A, and what reads it?",
-            "Threads and tensor cores come to shared memory by different ways. What makes the writes of the"
+            "Threads and tensor cores access shared memory by different paths. What makes the writes of the"
             " one visible to the other?",
             "Every thread that wrote calls `ptx::fence_proxy_async(ptx::space_shared)` before the barrier.",
         ),

@@ -231,7 +231,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 0.5,
                 "loaded bytes",
                 why="x, once",
-                advice="What do you load besides x?",
+                advice="What do you load in addition to x?",
                 case=EVERY,
             ),
             Budget(
@@ -357,7 +357,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 1,
                 "block barriers",
                 naive=lambda s: barriers(s, 1 + count(s, "m") // 64),
-                why="one, behind the initialisation",
+                why="one, after the initialisation",
                 advice="The producer waits at `empty`, the warpgroups at `full`. No wait needs all "
                 "nine warps.",
                 case=EVERY,

@@ -210,7 +210,7 @@ EXERCISES: tuple[Exercise, ...] = (
         (
             'Which numbers decide the scale of step k? With "current" it is the tensor itself, with '
             '"delayed" the largest amax of the last `length` steps before k.',
-            "Record the amax of the tensor as it came, before it is cut off: behind the cast no number "
+            "Record the amax of the tensor as it came, before it is cut off: after the cast no number "
             "exceeds 448 / scale, so the history would never learn that the tensor has grown.",
             "Without anything known (the first step), and where the largest known amax is 0, take the "
             "tensor's own amax; where that is 0, too, a scale of 1. Cut x · scale off at ±448, round it with "
@@ -311,7 +311,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=3,
                 unit="× that of the reference",
                 why="both levels of scales fit, and nothing is cut off",
-                advice="Do the blocks' scales fit E4M3? What is the largest of them?",
+                advice="Do the blocks' scales fit E4M3? The largest should be 448. If it is, decode your "
+                "codes: the even column is in the low four bits, and each is one of the two neighbours.",
                 case=EVERY,
             ),
             Budget(

@@ -154,7 +154,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Transpose a tall matrix before the first step and the result behind the last; the polynomial "
+            "Transpose a tall matrix before the first step and the result after the last; the polynomial "
             "does not mind.",
             "In each step first A = X Xᵀ, then P = b · A + c · A A, which is small, and at the end "
             "a · X + P X.",
@@ -183,7 +183,8 @@ EXERCISES: tuple[Exercise, ...] = (
             naive=1.5,
             unit="× the least that is possible",
             why="balanced by FLOPs",
-            advice="Did you balance the number of matrices, of elements, or of FLOPs?",
+            advice="Did you balance the number of matrices, of elements, or of FLOPs? If of FLOPs, in which "
+            "order did you give out the matrices?",
             case=EVERY,
         ),
         measured=True,
@@ -260,7 +261,8 @@ EXERCISES: tuple[Exercise, ...] = (
             naive=0.05,
             unit="nats",
             why="the best number of parameters",
-            advice="Do the FLOPs of serving count in your optimum?",
+            advice="Is the loss at your N the lowest, with the D that is left after the FLOPs of serving? "
+            "Compare it with the losses at a larger and a smaller N.",
             case=EVERY,
         ),
         measured=True,

@@ -73,8 +73,9 @@ def _advice(lacks: int, of: int, more: int) -> str:
         return "Does expect_tx announce the bytes of every copy?"
     if lacks == of:
         return (
-            "Nobody has arrived in this phase. Is the parity right? It changes each time that a barrier is "
-            "used again."
+            "No thread has arrived in this phase. Does each thread that should arrive reach that line? Is "
+            "the parity of the wait right? It changes each time that a barrier is used again. Was the "
+            "barrier initialised for as many arrivals as come in each phase?"
         )
     return "Do as many threads arrive, in each phase, as it was initialised for?"
 
