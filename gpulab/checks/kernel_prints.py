@@ -15,8 +15,8 @@ SHOWN = 100  # lines
 
 
 class Printed:
-    """The lines that kernels have printed: `write` shows the first `SHOWN` of them, and `left_out` is how many
-    lines were not shown."""
+    """The lines that kernels have printed: `write` shows the first `SHOWN` of them, and `left_out` counts the
+    lines that were not shown."""
 
     def __init__(self) -> None:
         self._lines = 0
