@@ -829,7 +829,7 @@ def nothing_to_count(name: str) -> str:
 def prints_left_out(lines: int) -> str:
     return (
         f"the kernel printed {some(lines, 'more line')}, which {'is' if lines == 1 else 'are'} not shown: a "
-        "check runs it at several sizes and in several orders. To see all, launch it yourself with a few threads"
+        "check runs it at several sizes and in several orders. To see all, launch it with a few threads"
     )
 
 
