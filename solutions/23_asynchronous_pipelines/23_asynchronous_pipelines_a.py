@@ -432,10 +432,10 @@ gpulab.need(handshake)
 gpulab.timeline(handshake, (1,), (64,), (four, cp.empty_like(four), cp.int32(4)))
 
 # %% [markdown]
-# It waits for its own loads, because a warp that needs the data of an ordinary load has to stop. In part B, a
+# It waits for its own loads, because a warp stops until the data of an ordinary load arrive. In part B, a
 # producer starts copies and does not wait for them.
 #
-# What the sanitizer says of the kernel, and what it says when the consumer forgets to arrive:
+# The sanitizer looks at the kernel twice: as it is, and without the consumer's arrival.
 
 # %%
 tiles = cp.asarray(np.arange(2 * 6 * 128, dtype=np.float32))
