@@ -23,7 +23,7 @@ from gpulab.simulator.device.simulated import Simulator
 from gpulab.simulator.hardware import find as find_gpu
 from gpulab.simulator.observe.writers import Range, Writers
 from gpulab.simulator.simt import Allocation, SimulationError
-from gpulab.simulator.simt.errors import Endless, KernelFault
+from gpulab.simulator.simt.errors import KernelFault, StillRunning
 
 from . import launching, messages
 from .cases import Argument
@@ -149,7 +149,7 @@ class _HandsOff(Simulator):
 
 def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
     """An exception as sentences. Errors of ours say all themselves; others get the learner's line."""
-    if isinstance(error, Endless):
+    if isinstance(error, StillRunning):
         return Detail(str(error)), Detail(messages.or_everything())
     if isinstance(error, CompileError) and error.text.startswith("raise NotImplementedError"):
         # The function itself, or a Triton kernel that it launches.

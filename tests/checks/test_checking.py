@@ -238,3 +238,22 @@ def test_how_threads_lie_in_memory_is_known_from_the_run_that_was_counted() -> N
         verdict = gpulab.check("toy.transpose", plain)
     assert "write addresses 384 bytes apart" in str(verdict)
     assert grids.count((4, 3, 1)) == 2  # 96 × 128: counted, and looked through for races
+
+
+def test_only_a_kernel_that_was_cut_off_is_asked_whether_each_thread_does_everything():
+    """One that provably goes in circles, or waits for what cannot come, has another mistake."""
+
+    @cuda.jit
+    def circles(a, out):
+        j = 0
+        while j < 8:
+            out[cuda.grid(1)] = a[j]
+
+    @cuda.jit
+    def long(a, out):
+        for j in range(10_000_000):
+            out[cuda.grid(1)] = j
+
+    asks = "does each thread go through everything"
+    assert asks not in str(gpulab.check("start.double", circles, attempt=False))
+    assert asks in str(gpulab.check("start.double", long, attempt=False))

@@ -202,9 +202,13 @@ class WrongRegisters(KernelFault):
 
 
 class Endless(KernelFault):
-    """The kernel ran into the instruction limit, or waits for something that cannot come."""
+    """The kernel waits for something that cannot come, or goes round a loop forever."""
 
     title = "No end"
+
+
+class StillRunning(Endless):
+    """The kernel ran into the instruction limit: it may be endless, or only long."""
 
 
 class Trap(KernelFault):

@@ -19,7 +19,7 @@ import numpy as np
 from gpulab.simulator.ptx import Location
 
 from .copies import Copies
-from .errors import Endless, Index, index_of
+from .errors import Index, StillRunning, index_of
 from .events import Chunk, Observer
 from .flights import Flights
 from .frame import Frame
@@ -491,9 +491,9 @@ class Run:
             after = f"after {self.spent:,} instructions and {SECONDS:.0f} s of simulation."
             raise self._endless(segment, after, f"{ENDS}\n{MORE}")
 
-    def _endless(self, segment: Segment, after: str, advice: str) -> Endless:
+    def _endless(self, segment: Segment, after: str, advice: str) -> StillRunning:
         index = max(segment.stop - 1, segment.first)
-        return Endless(**self.blame(index), what=f"was still running {after}", advice=advice)
+        return StillRunning(**self.blame(index), what=f"was still running {after}", advice=advice)
 
     def alone(self) -> bool:
         return not self.ready and len(self.at_barrier) + len(self.at_warp) + len(self.at_cluster) == 1
