@@ -8,6 +8,7 @@ file which this user handed in, and attaches the page to a comment. Its gradeboo
 
 from __future__ import annotations
 
+import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -152,14 +153,15 @@ def _reasons(course: Course, lab: Lab, grade: Final) -> Mapping[tuple[str, str],
 
 def _write_zip(path: Path, files: Sequence[tuple[str, bytes]]) -> None:
     new = path.with_name(f".{path.name}")
-    with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
+    mine = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)  # grades are no other user's business
+    with os.fdopen(mine, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files:
             archive.writestr(name, content)
     new.replace(path)
 
 
 def _write_folder(path: Path, files: Sequence[tuple[str, bytes]]) -> None:
-    path.mkdir(parents=True)
+    path.mkdir(parents=True, mode=0o700)
     for name, content in files:
         (path / name).write_bytes(content)
 

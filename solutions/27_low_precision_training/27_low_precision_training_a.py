@@ -470,9 +470,9 @@ print("and with it:                      ", numerics.quantize(small / 6 / (small
 # %% [markdown]
 # **Do.** Write `four(x, draws)`, which quantises a matrix to NVFP4 with stochastic rounding.
 #
-# - Input: `x` is float32, (m, n), with n a multiple of 32. `draws` has its shape and holds random numbers,
-#   uniform from 0 to 1. Round a magnitude up where its draw is less than its relative position between the
-#   two neighbours.
+# - Input: `x` is float32, (m, n), with n a multiple of 32 and not all numbers 0. `draws` has its shape and
+#   holds random numbers, uniform from 0 to 1. Round a magnitude up where its draw is less than its relative
+#   position between the two neighbours.
 # - Output: a dictionary with `"codes"`, uint8 (m, n / 2), the even column in the low four bits; `"scales"`, uint8
 #   (m, n / 16), E4M3 codes of blocks of 1 × 16; `"scale"`, one float32.
 # - A code's low three bits number the eight magnitudes of `GRID`, and bit 3 is the sign. A magnitude above 6 becomes 6.

@@ -87,7 +87,7 @@ def page(outcomes: list[Outcome]) -> str:
         text += ["", f"## {language}", "", "| feature | program | result |", "|---|---|---|"]
         for each in outcomes:
             if each.file.endswith(ending):
-                result = "right" if each.right else each.said.replace("|", "\\|")
+                result = "right" if each.right else re.sub(r"([|\[])", r"\\\1", each.said)
                 text.append(f"| {each.feature} | {each.file} | {result} |")
     return "\n".join(text) + "\n"
 

@@ -74,7 +74,8 @@ def test_broken_submissions_are_one_line_each_and_stop_nobody(
     school.hand_in("ann")
     school.hand_in("broken").write_text('{"cells": [')
     school.hand_in("foreign").write_text('{"cells": []}')
-    school.hand_in("absent").rename(school.folder / "absent" / "other.ipynb")
+    school.hand_in("absent").rename(school.folder / "absent" / "other.ipynb").write_text('{"cells": []}')
+    school.hand_in("renamed").rename(school.folder / "renamed" / "mine.ipynb")  # its cells say what it is
     link = school.hand_in("linked")
     link.unlink()
     link.symlink_to(school.path("ann"))
@@ -100,6 +101,7 @@ def test_broken_submissions_are_one_line_each_and_stop_nobody(
         "foreign": 0,
         "absent": 0,
         "linked": 0,
+        "renamed": 11,
     }
     with Gradebook(f"sqlite:///{school.course.gradebook}") as book:
         grade_of_broken = book.find_grade("copy-check", LAB, LAB, "broken")

@@ -93,6 +93,7 @@ def test_moodle_gets_each_page_into_the_folder_of_its_student(
     course = school.course
     assert grade(course, moodle, "--feedback", "moodle") == 0
     archive = course.home / f"feedback-{LAB}-moodle.zip"
+    assert archive.stat().st_mode & 0o077 == 0  # grades are no other user's business
     assert set(moodle_takes(archive, {11, 12})) == {12}  # Ann's written answer waits for a person
     said = " ".join(capsys.readouterr().out.split())
     assert "1 are not final, so they get no feedback yet: ann (1 answer waits)" in said

@@ -43,7 +43,7 @@ def test_the_page_on_the_sanitizer_is_of_this_corpus():
         told = sum(int(row[2]) for row in rows if row[1] == language)
         assert told == sum(pair.language == language for pair in WRONG)
     assert all(row[2] == row[3] for row in rows)
-    assert f"{len(ALL) - len(WRONG)} that look wrong" in page
+    assert f"{len(ALL) - len(WRONG)} kernels that look wrong" in page
 
 
 def test_every_kernel_of_the_cuda_c_files_is_in_the_corpus():
