@@ -118,7 +118,7 @@ DRAWINGS = (
     Drawing(
         TENSOR,
         "one_thread",
-        "One thread sends copies, asks for products and commits. The other threads wait at one mbarrier until all is done, then read Tensor Memory.",
+        "One thread starts copies, issues products and commits. The other threads wait at one mbarrier until all is done, then read Tensor Memory.",
         timeline(
             [
                 (

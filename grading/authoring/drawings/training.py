@@ -54,7 +54,7 @@ DRAWINGS = (
     Drawing(
         TRAINING,
         "rotation",
-        "One outlier in a block of 16 numbers; behind the transform all 16 have the same magnitude, a quarter of it.",
+        "One outlier in a block of 16 numbers; after the transform all 16 have the same magnitude, a quarter of it.",
         column(
             strip(["0"] * 5 + ["8"] + ["0"] * 10, "....." + "x" + "." * 10, size=28, height=26),
             strip(["2", "−2"] * 8, "r" * 16, size=28, height=26),
