@@ -15,6 +15,15 @@ LANES = 32  # of a warp
 PER_SECTOR = 8  # 4-byte elements in a sector
 
 
+def count(sizes: Sizes, name: str = "n") -> int:
+    """The size of this name, which is a whole number.
+
+    >>> count({"n": 8, "kind": "ties"})
+    8
+    """
+    return int(sizes[name])
+
+
 def answered(
     topic: str,
     lab: str,

@@ -66,16 +66,12 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.checks.builders import LANES, sectors_of_neighbours, sectors_of_rows
+from gpulab.checks.builders import LANES, count, sectors_of_neighbours, sectors_of_rows
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "03"
 THREADS = 256  # of a block in the exercises with a fixed launch shape
-
-
-def _n(sizes: Sizes, name: str = "n") -> int:
-    return int(sizes[name])
 
 
 def _saxpy_case(n: int, blocks: int, threads: int, alpha: float) -> Case:
@@ -89,7 +85,7 @@ def _image_case(rows: int, cols: int, gain: float) -> Case:
 
 
 def _map(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    return (Array("a", (_n(sizes),)), Array("out", (_n(sizes),), role="out"))
+    return (Array("a", (count(sizes),)), Array("out", (count(sizes),), role="out"))
 
 
 def _add_one_case(n: int, threads: int = THREADS) -> Case:
@@ -97,16 +93,16 @@ def _add_one_case(n: int, threads: int = THREADS) -> Case:
 
 
 def _one_thread_each(sizes: Sizes) -> Shape:
-    threads = _n(sizes, "threads")
-    return Shape((max(1, ceil(_n(sizes) / threads)),), (threads,))
+    threads = count(sizes, "threads")
+    return Shape((max(1, ceil(count(sizes) / threads)),), (threads,))
 
 
 def _blocks_of_256(sizes: Sizes) -> Shape:
-    return Shape((max(1, ceil(_n(sizes) / THREADS)),), (THREADS,))
+    return Shape((max(1, ceil(count(sizes) / THREADS)),), (THREADS,))
 
 
 def _saxpy(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    n = _n(sizes)
+    n = count(sizes)
     return (
         Scalar("alpha", float(sizes["alpha"]), "float32"),
         Array("x", (n,)),
@@ -115,16 +111,16 @@ def _saxpy(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 
 
 def _given_shape(sizes: Sizes) -> Shape:
-    return Shape((_n(sizes, "blocks"),), (_n(sizes, "threads"),))
+    return Shape((count(sizes, "blocks"),), (count(sizes, "threads"),))
 
 
 def _over(rows: str, cols: str, sizes: Sizes) -> Shape:
     """Blocks of (32, 8) over a matrix, x along its columns."""
-    return Shape((max(1, ceil(_n(sizes, cols) / 32)), max(1, ceil(_n(sizes, rows) / 8))), (32, 8))
+    return Shape((max(1, ceil(count(sizes, cols) / 32)), max(1, ceil(count(sizes, rows) / 8))), (32, 8))
 
 
 def _image(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    shape = (_n(sizes, "rows"), _n(sizes, "cols"))
+    shape = (count(sizes, "rows"), count(sizes, "cols"))
     return (
         Array("image", shape, fill="uniform"),
         Scalar("gain", float(sizes["gain"]), "float32"),
@@ -133,26 +129,26 @@ def _image(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 
 
 def _runs(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    n = _n(sizes)
+    n = count(sizes)
     return (Array("a", (n,), fill="uniform"), Array("out", (n,), role="out"))
 
 
 def _product(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    m, k, n = (_n(sizes, name) for name in "mkn")
+    m, k, n = (count(sizes, name) for name in "mkn")
     return (Array("a", (m, k)), Array("b", (k, n)), Array("c", (m, n), role="out"))
 
 
 def _sums(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    n = _n(sizes)
+    n = count(sizes)
     return (Array("a", (n,), fill="uniform"), Array("sums", (max(1, ceil(n / THREADS)),), role="out"))
 
 
 def _rod(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    n = _n(sizes)
+    n = count(sizes)
     return (
         Array("rod", (n,), fill="uniform"),
         Array("out", (n,), role="out"),
-        Scalar("steps", _n(sizes, "steps")),
+        Scalar("steps", count(sizes, "steps")),
     )
 
 
@@ -160,7 +156,7 @@ def _launch_questions(sizes: Sizes, generator: np.random.Generator) -> list[tupl
     """Matrices and blocks: ordinary ones, blocks that are too large, grids that are too high."""
     questions: list[tuple[Any, ...]] = []
     blocks = ([16, 16], [32, 8], [32, 32], [128, 1], [64, 4], [1, 256], [48, 5])
-    for i in range(_n(sizes, "questions")):
+    for i in range(count(sizes, "questions")):
         rows, cols = (int(v) for v in generator.integers(1, 5000, 2))
         block = list(blocks[int(generator.integers(len(blocks)))])
         if i % 5 == 1:
@@ -178,10 +174,10 @@ def _copy_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[
     """Programs of GPU and host steps over a few named arrays; a step reads only what exists."""
     questions: list[tuple[Any, ...]] = []
     names = ["a", "b", "c", "d", "e"]
-    for _ in range(_n(sizes, "programs")):
+    for _ in range(count(sizes, "programs")):
         exist = list(generator.choice(names, 2, replace=False))
         steps = []
-        for _ in range(_n(sizes, "steps")):
+        for _ in range(count(sizes, "steps")):
             where = "gpu" if generator.random() < 0.7 else "host"
             reads = [str(v) for v in generator.permutation(exist)[: int(generator.integers(1, 3))]]
             write = str(generator.choice(names))
@@ -195,13 +191,13 @@ def _copy_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[
 
 def _sectors_of_arrays(*names: str, arrays: int = 2) -> Callable[[Sizes], float]:
     """The sectors of whole arrays, each element touched once; `names` of sizes are multiplied."""
-    return lambda sizes: arrays * float(ceil(4 * prod(_n(sizes, name) for name in names) / 32))
+    return lambda sizes: arrays * float(ceil(4 * prod(count(sizes, name) for name in names) / 32))
 
 
 def _sectors_of_saxpy(sizes: Sizes) -> float:
     """x and y loaded, y stored, each element once."""
-    lanes = min(LANES, _n(sizes, "threads"))
-    return 3.0 * sectors_of_neighbours(_n(sizes), _n(sizes, "blocks"), lanes)
+    lanes = min(LANES, count(sizes, "threads"))
+    return 3.0 * sectors_of_neighbours(count(sizes), count(sizes, "blocks"), lanes)
 
 
 def _sectors_loaded_by_saxpy(sizes: Sizes) -> float:
@@ -210,7 +206,7 @@ def _sectors_loaded_by_saxpy(sizes: Sizes) -> float:
 
 
 def _sectors_of_one_image(sizes: Sizes) -> float:
-    return float(sectors_of_rows(_n(sizes, "rows"), _n(sizes, "cols")))
+    return float(sectors_of_rows(count(sizes, "rows"), count(sizes, "cols")))
 
 
 def _sectors_of_both_images(sizes: Sizes) -> float:
@@ -219,12 +215,12 @@ def _sectors_of_both_images(sizes: Sizes) -> float:
 
 def _sectors_of_factors(sizes: Sizes) -> float:
     """One sector of a in each round of a warp, and one row of b for each row of c."""
-    m, k, n = (_n(sizes, name) for name in "mkn")
+    m, k, n = (count(sizes, name) for name in "mkn")
     return float(m * k * ceil(n / LANES) + m * sectors_of_rows(k, n))
 
 
 def _sectors_of_product(sizes: Sizes) -> float:
-    return _sectors_of_factors(sizes) + sectors_of_rows(_n(sizes, "m"), _n(sizes, "n"))
+    return _sectors_of_factors(sizes) + sectors_of_rows(count(sizes, "m"), count(sizes, "n"))
 
 
 def _sectors(
@@ -259,7 +255,7 @@ def _sectors_in_all(
 
 def _warps(sizes: Sizes) -> int:
     """Warps that are launched in blocks of 256 threads."""
-    return THREADS // LANES * ceil(_n(sizes) / THREADS)
+    return THREADS // LANES * ceil(count(sizes) / THREADS)
 
 
 def _instructions(sizes: Sizes) -> float:
@@ -272,30 +268,30 @@ def _instructions_of_both_paths(sizes: Sizes) -> float:
 
 def _divergent_branches(sizes: Sizes) -> float:
     """A fiftieth of the warps, and the last ones with anything to do where they have no whole one's work."""
-    ragged = 3 if _n(sizes) % THREADS else 0
-    return max(ragged, 0.02 * ceil(_n(sizes) / LANES))
+    ragged = 3 if count(sizes) % THREADS else 0
+    return max(ragged, 0.02 * ceil(count(sizes) / LANES))
 
 
 def _divergent_branches_of_sums(sizes: Sizes) -> float:
     """Of each block, and once more for the guards of one that is not full."""
-    return 8.0 * (ceil(_n(sizes) / THREADS) + (_n(sizes) % THREADS > 0))
+    return 8.0 * (ceil(count(sizes) / THREADS) + (count(sizes) % THREADS > 0))
 
 
 def _one_store_each(sizes: Sizes) -> float:
-    return 4.0 * _n(sizes, "m") * _n(sizes, "n")
+    return 4.0 * count(sizes, "m") * count(sizes, "n")
 
 
 def _one_store_a_round(sizes: Sizes) -> float:
-    return _one_store_each(sizes) * _n(sizes, "k")
+    return _one_store_each(sizes) * count(sizes, "k")
 
 
 def _one_write_a_step(sizes: Sizes) -> float:
     """Both ends of a rod of one cell are the same cell, and may be written each."""
-    return 4.0 * max(_n(sizes), 2) * _n(sizes, "steps")
+    return 4.0 * max(count(sizes), 2) * count(sizes, "steps")
 
 
 def _two_writes_a_step(sizes: Sizes) -> float:
-    return 4.0 * _n(sizes) * (2 * _n(sizes, "steps") - 1)
+    return 4.0 * count(sizes) * (2 * count(sizes, "steps") - 1)
 
 
 EXERCISES: tuple[Exercise, ...] = (
@@ -442,7 +438,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 metric="divergent_branches",
                 limit=_divergent_branches,
-                naive=lambda sizes: ceil(_n(sizes) / LANES),
+                naive=lambda sizes: ceil(count(sizes) / LANES),
                 points=1.0,
                 label="divergent branches",
                 why="no warp takes both paths",
@@ -552,7 +548,7 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 metric="global_load_bytes",
-                limit=lambda sizes: 4.0 * _n(sizes),
+                limit=lambda sizes: 4.0 * count(sizes),
                 points=0.5,
                 label="bytes loaded",
                 case=EVERY,
@@ -562,7 +558,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 metric="divergent_branches",
                 limit=_divergent_branches_of_sums,
-                naive=lambda sizes: 47.0 * ceil(_n(sizes) / THREADS),
+                naive=lambda sizes: 47.0 * ceil(count(sizes) / THREADS),
                 points=0.5,
                 label="divergent branches",
                 why="8 for each block, and 8 where the last is not full",
@@ -574,8 +570,8 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             Budget(
                 metric="instructions",
-                limit=lambda sizes: 1000.0 * ceil(_n(sizes) / THREADS),
-                naive=lambda sizes: 1400.0 * ceil(_n(sizes) / THREADS),
+                limit=lambda sizes: 1000.0 * ceil(count(sizes) / THREADS),
+                naive=lambda sizes: 1400.0 * ceil(count(sizes) / THREADS),
                 points=1.5,
                 label="warp instructions",
                 why="1,000 for each block",
@@ -588,7 +584,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 metric="bank_conflicts",
                 limit=0.0,
-                naive=lambda sizes: 105.0 * ceil(_n(sizes) / THREADS),
+                naive=lambda sizes: 105.0 * ceil(count(sizes) / THREADS),
                 points=0.5,
                 label="bank conflicts",
                 why="neighbouring threads, neighbouring words",

@@ -108,7 +108,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from gpulab.checks.builders import prediction
+from gpulab.checks.builders import count, prediction
 from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 from gpulab.simulator import hardware
@@ -124,10 +124,6 @@ MATVEC_ROWS = 64  # of a block of matvec
 A100 = hardware.find("A100")
 FRAGMENT = 16  # rows, columns and depth of a fragment
 A_BLOCK = 96  # instructions that a block of one warp may have, whatever it does
-
-
-def _n(sizes: Sizes, name: str) -> int:
-    return int(sizes[name])
 
 
 def tiles(n: int, size: int) -> int:
@@ -161,34 +157,34 @@ def batch_case(batch: int, n: int) -> Case:
 
 
 def product_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    m, k, n = (_n(sizes, name) for name in "mkn")
+    m, k, n = (count(sizes, name) for name in "mkn")
     return (Array("a", (m, k)), Array("b", (k, n)), Array("c", (m, n), role="out"))
 
 
 def sum_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     """As a product's, but c comes with zeros in it, to be added to."""
     a, b, _ = product_arguments(sizes)
-    return (a, b, Array("c", (_n(sizes, "m"), _n(sizes, "n")), role="inout", fill="zeros"))
+    return (a, b, Array("c", (count(sizes, "m"), count(sizes, "n")), role="inout", fill="zeros"))
 
 
 def matvec_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    m, k = _n(sizes, "m"), _n(sizes, "k")
+    m, k = count(sizes, "m"), count(sizes, "k")
     return (Array("a", (m, k)), Array("x", (k,)), Array("y", (m,), role="out"))
 
 
 def batch_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    shape = (_n(sizes, "batch"), _n(sizes, "n"), _n(sizes, "n"))
+    shape = (count(sizes, "batch"), count(sizes, "n"), count(sizes, "n"))
     return (Array("a", shape), Array("b", shape), Array("c", shape, role="out"))
 
 
 def half_arguments(sizes: Sizes, fill: str = "normal") -> tuple[Array | Scalar, ...]:
     """Factors in float16, the product in float32, and m, k, n, as kernels in CUDA C++ get them."""
-    m, k, n = (_n(sizes, name) for name in "mkn")
+    m, k, n = (count(sizes, name) for name in "mkn")
     return (
         Array("a", (m, k), "float16", fill=fill),
         Array("b", (k, n), "float16", fill=fill),
         Array("c", (m, n), role="out"),
-        *(Scalar(name, _n(sizes, name), "int32") for name in "mkn"),
+        *(Scalar(name, count(sizes, name), "int32") for name in "mkn"),
     )
 
 
@@ -198,9 +194,9 @@ def positive_half_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 
 def layer_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     """As `half_arguments`, with the weights as a layer stores them: (outputs, inputs)."""
-    m, k, n = (_n(sizes, name) for name in "mkn")
+    m, k, n = (count(sizes, name) for name in "mkn")
     x, w, y = Array("x", (m, k), "float16"), Array("w", (n, k), "float16"), Array("y", (m, n), role="out")
-    return (x, w, y, *(Scalar(name, _n(sizes, name), "int32") for name in "mkn"))
+    return (x, w, y, *(Scalar(name, count(sizes, name), "int32") for name in "mkn"))
 
 
 def _over_tiles(tile: int, block: tuple[int, int], sliced: bool = False) -> Callable[[Sizes], Shape]:
@@ -208,8 +204,8 @@ def _over_tiles(tile: int, block: tuple[int, int], sliced: bool = False) -> Call
     sliced, z counts the case's slices."""
 
     def shape(sizes: Sizes) -> Shape:
-        grid = tuple(max(1, tiles(_n(sizes, name), tile)) for name in "nm")
-        return Shape((*grid, _n(sizes, "slices")) if sliced else grid, block)
+        grid = tuple(max(1, tiles(count(sizes, name), tile)) for name in "nm")
+        return Shape((*grid, count(sizes, "slices")) if sliced else grid, block)
 
     return shape
 
@@ -218,7 +214,7 @@ def _over_tiles(tile: int, block: tuple[int, int], sliced: bool = False) -> Call
 
 
 def multiply_adds(sizes: Sizes) -> int:
-    return _n(sizes, "m") * _n(sizes, "k") * _n(sizes, "n")
+    return count(sizes, "m") * count(sizes, "k") * count(sizes, "n")
 
 
 def untiled_bytes(sizes: Sizes) -> int:
@@ -232,11 +228,11 @@ def tile_bytes(tile: int) -> Callable[[Sizes], int]:
     A block is launched for a product without rows or columns, too.
     """
 
-    def count(sizes: Sizes) -> int:
-        m, k, n = (_n(sizes, name) for name in "mkn")
+    def total(sizes: Sizes) -> int:
+        m, k, n = (count(sizes, name) for name in "mkn")
         return 4 * k * (m * max(1, tiles(n, tile)) + n * max(1, tiles(m, tile)))
 
-    return count
+    return total
 
 
 def whole_tiles(of: Callable[[Sizes], float], depth: int = DEPTH) -> Callable[[Sizes], float]:
@@ -245,13 +241,13 @@ def whole_tiles(of: Callable[[Sizes], float], depth: int = DEPTH) -> Callable[[S
     Where k is no multiple of the tiles' depth they may be twice as deep.
     """
 
-    def count(sizes: Sizes) -> float:
-        m, k, n = (_n(sizes, name) for name in "mkn")
+    def total(sizes: Sizes) -> float:
+        m, k, n = (count(sizes, name) for name in "mkn")
         deep = depth if k % depth == 0 else 2 * depth
         rows, cols = (LARGE * max(1, tiles(length, LARGE)) for length in (m, n))
         return of({"m": rows, "k": deep * tiles(k, deep), "n": cols})
 
-    return count
+    return total
 
 
 def shared_bytes(per_fma: float) -> Callable[[Sizes], float]:
@@ -267,16 +263,16 @@ def requests(of: Callable[[Sizes], float], size: int) -> Callable[[Sizes], float
 def warp_multiply_adds(share: float, least: int = 0) -> Callable[[Sizes], float]:
     """So many instructions for each multiply-add of a warp, 32 of them; at `least` so many a block."""
 
-    def count(sizes: Sizes) -> float:
-        fragments = tiles(_n(sizes, "m"), FRAGMENT) * tiles(_n(sizes, "n"), FRAGMENT)
+    def total(sizes: Sizes) -> float:
+        fragments = tiles(count(sizes, "m"), FRAGMENT) * tiles(count(sizes, "n"), FRAGMENT)
         return max(share * multiply_adds(sizes) / 32, least * fragments)
 
-    return count
+    return total
 
 
 def matvec_bytes(sizes: Sizes) -> int:
     """a once, and x once for each of the eight warps of a block; a tenth more."""
-    m, k = _n(sizes, "m"), _n(sizes, "k")
+    m, k = count(sizes, "m"), count(sizes, "k")
     return int(1.1 * 4 * k * (m + 8 * max(1, tiles(m, MATVEC_ROWS))))
 
 
@@ -288,11 +284,11 @@ def sectors(count: int) -> int:
 def tile_sectors(tile: int) -> Callable[[Sizes], int]:
     """As `tile_bytes`, in sectors."""
 
-    def count(sizes: Sizes) -> int:
-        m, k, n = (_n(sizes, name) for name in "mkn")
+    def total(sizes: Sizes) -> int:
+        m, k, n = (count(sizes, name) for name in "mkn")
         return m * sectors(k) * max(1, tiles(n, tile)) + k * sectors(n) * max(1, tiles(m, tile))
 
-    return count
+    return total
 
 
 def column_naive(sizes: Sizes) -> float:
@@ -302,24 +298,24 @@ def column_naive(sizes: Sizes) -> float:
 
 def tile_rounds(sizes: Sizes) -> int:
     """Rounds of all blocks that go along k in tiles of 32."""
-    m, k, n = (_n(sizes, name) for name in "mkn")
+    m, k, n = (count(sizes, name) for name in "mkn")
     return max(1, tiles(m, TILE)) * max(1, tiles(n, TILE)) * tiles(k, TILE)
 
 
 def matvec_sectors(sizes: Sizes) -> int:
     """A row of a and x for each row, or x for each of the eight warps of a block."""
-    m, k = _n(sizes, "m"), _n(sizes, "k")
+    m, k = count(sizes, "m"), count(sizes, "k")
     return m * sectors(k) + max(m, 8 * max(1, tiles(m, MATVEC_ROWS))) * sectors(k)
 
 
 def slice_bytes(sizes: Sizes) -> int:
     """Bytes of the tiles of 16 × 16 in one of the slices."""
-    return 8 * SMALL**2 * tiles(tiles(_n(sizes, "k"), SMALL), _n(sizes, "slices"))
+    return 8 * SMALL**2 * tiles(tiles(count(sizes, "k"), SMALL), count(sizes, "slices"))
 
 
 def whole_bytes(sizes: Sizes) -> int:
     """As `slice_bytes`, where a block does all slices."""
-    return 8 * SMALL**2 * tiles(_n(sizes, "k"), SMALL)
+    return 8 * SMALL**2 * tiles(count(sizes, "k"), SMALL)
 
 
 def half_tile_bytes(tile: int) -> Callable[[Sizes], int]:
@@ -330,7 +326,7 @@ def half_tile_bytes(tile: int) -> Callable[[Sizes], int]:
 def hand_overs(a_round: int, more: int = 0) -> Callable[[Sizes], int]:
     """Those of a block of TILE × TILE threads that passes so many barriers a round, and `more` outside."""
     warps = TILE * TILE // 32
-    return lambda sizes: warps * (a_round * tiles(_n(sizes, "k"), TILE) + more)
+    return lambda sizes: warps * (a_round * tiles(count(sizes, "k"), TILE) + more)
 
 
 def _loaded(tile: int, points: float, advice: str) -> Budget:
@@ -615,7 +611,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         evidence=LaunchTrace(
             arguments=matvec_arguments,
-            shape=lambda sizes: Shape((max(1, tiles(_n(sizes, "m"), MATVEC_ROWS)),), (32, 8)),
+            shape=lambda sizes: Shape((max(1, tiles(count(sizes, "m"), MATVEC_ROWS)),), (32, 8)),
             race_case="70 × 33",
         ),
         budgets=(
@@ -623,14 +619,14 @@ EXERCISES: tuple[Exercise, ...] = (
                 1.8,
                 matvec_sectors,
                 "Lanes 0 and 1 load at the same moment. How far apart are their elements of a?",
-                naive=lambda sizes: _n(sizes, "m") * _n(sizes, "k"),
+                naive=lambda sizes: count(sizes, "m") * count(sizes, "k"),
             ),
             Budget(
                 "global_load_bytes",
                 matvec_bytes,
                 1.6,
                 "loaded bytes",
-                naive=lambda sizes: 8 * _n(sizes, "m") * _n(sizes, "k"),
+                naive=lambda sizes: 8 * count(sizes, "m") * count(sizes, "k"),
                 why="a once; x once for eight rows",
                 case=EVERY,
                 advice="How often does a warp load the same element of x?",
@@ -654,16 +650,16 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=tuple(batch_case(*size) for size in ((4, 16), (3, 7), (5, 1), (2, 13), (0, 4), (64, 16))),
         evidence=LaunchTrace(
             arguments=batch_arguments,
-            shape=lambda sizes: Shape((max(1, _n(sizes, "batch")),), (SMALL, SMALL)),
+            shape=lambda sizes: Shape((max(1, count(sizes, "batch")),), (SMALL, SMALL)),
             race_case="3 of 7 × 7",
         ),
         budgets=(
             Budget(
                 "global_load_bytes",
-                lambda sizes: 8 * _n(sizes, "batch") * _n(sizes, "n") ** 2,
+                lambda sizes: 8 * count(sizes, "batch") * count(sizes, "n") ** 2,
                 1.6,
                 "loaded bytes",
-                naive=lambda sizes: 8 * _n(sizes, "batch") * _n(sizes, "n") ** 3,
+                naive=lambda sizes: 8 * count(sizes, "batch") * count(sizes, "n") ** 3,
                 why="each element once",
                 case=EVERY,
                 advice="How many threads of the block load the same element of a?",
@@ -710,7 +706,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             Budget(
                 "global_atomics",
-                lambda sizes: _n(sizes, "slices") * _n(sizes, "m") * _n(sizes, "n"),
+                lambda sizes: count(sizes, "slices") * count(sizes, "m") * count(sizes, "n"),
                 1.2,
                 "atomic additions",
                 sense="==",
@@ -737,7 +733,7 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=_products((16, 32, 16), (32, 16, 48), (16, 0, 16), (64, 64, 80)),
         evidence=LaunchTrace(
             arguments=half_arguments,
-            shape=lambda sizes: Shape((_n(sizes, "n") // FRAGMENT, _n(sizes, "m") // FRAGMENT), (32,)),
+            shape=lambda sizes: Shape((count(sizes, "n") // FRAGMENT, count(sizes, "m") // FRAGMENT), (32,)),
             face="cupy",
         ),
         budgets=(
@@ -781,7 +777,7 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=_products((16, 16, 8), (32, 48, 24), (16, 0, 8), (64, 64, 40)),
         evidence=LaunchTrace(
             arguments=layer_arguments,
-            shape=lambda sizes: Shape((_n(sizes, "n") // 8, _n(sizes, "m") // FRAGMENT), (32,)),
+            shape=lambda sizes: Shape((count(sizes, "n") // 8, count(sizes, "m") // FRAGMENT), (32,)),
             face="cupy",
         ),
         budgets=(
@@ -816,7 +812,7 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=_products((64, 16, 64), (64, 37, 128), (128, 1, 64), (64, 0, 64), (128, 64, 192)),
         evidence=LaunchTrace(
             arguments=half_arguments,
-            shape=lambda sizes: Shape((_n(sizes, "n") // LARGE, _n(sizes, "m") // LARGE), (32, 4)),
+            shape=lambda sizes: Shape((count(sizes, "n") // LARGE, count(sizes, "m") // LARGE), (32, 4)),
             face="cupy",
             race_case="64 × 37 × 128",
         ),
@@ -868,7 +864,7 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=_products((16, 64, 16), (32, 256, 16), (16, 0, 16), (16, 1024, 16)),
         evidence=LaunchTrace(
             arguments=positive_half_arguments,
-            shape=lambda sizes: Shape((_n(sizes, "n") // FRAGMENT, _n(sizes, "m") // FRAGMENT), (32,)),
+            shape=lambda sizes: Shape((count(sizes, "n") // FRAGMENT, count(sizes, "m") // FRAGMENT), (32,)),
             face="cupy",
         ),
         budgets=(

@@ -51,7 +51,7 @@ from functools import partial
 
 import numpy as np
 
-from gpulab.checks.builders import prediction
+from gpulab.checks.builders import count, prediction
 from gpulab.checks.evidence import TensorGraph
 from gpulab.checks.operators import COMMON
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
@@ -59,10 +59,6 @@ from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction,
 LAB = "12"
 FLOAT = 4  # bytes
 FULL = 1_000_000  # a window that leaves nothing out
-
-
-def _n(sizes: Sizes, name: str) -> int:
-    return int(sizes[name])
 
 
 def pairs_case(n: int, m: int, d: int, tile: int, scale: float = 1, name: str = "") -> Case:
@@ -100,26 +96,26 @@ def scaled_queries(numbers: np.random.Generator, shape: tuple[int, ...], sizes: 
 
 
 def _inputs(sizes: Sizes) -> tuple[Array, Array, Array]:
-    n, m, d = (_n(sizes, name) for name in ("n", "m", "d"))
+    n, m, d = (count(sizes, name) for name in ("n", "m", "d"))
     return (Array("q", (n, d), fill=scaled_queries), Array("k", (m, d)), Array("v", (m, d)))
 
 
 def _outputs(sizes: Sizes) -> tuple[Array, Array]:
-    n, d = _n(sizes, "n"), _n(sizes, "d")
+    n, d = count(sizes, "n"), count(sizes, "d")
     return (Array("out", (n, d), role="out"), Array("lse", (n,), role="out"))
 
 
 def tiled_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    return (*_inputs(sizes), Scalar("tile", _n(sizes, "tile")), *_outputs(sizes))
+    return (*_inputs(sizes), Scalar("tile", count(sizes, "tile")), *_outputs(sizes))
 
 
 def causal_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    more = Scalar("window", _n(sizes, "window")), Scalar("tile", _n(sizes, "tile"))
+    more = Scalar("window", count(sizes, "window")), Scalar("tile", count(sizes, "tile"))
     return (*_inputs(sizes), *more, *_outputs(sizes))
 
 
 def merge_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    parts, n, d = (_n(sizes, name) for name in ("parts", "n", "d"))
+    parts, n, d = (count(sizes, name) for name in ("parts", "n", "d"))
     return (
         Array("outs", (parts, n, d), fill=_part_outs),
         Array("lses", (parts, n), fill=_part_lses),
@@ -152,13 +148,13 @@ def _part_lses(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Size
 
 
 def others_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    parts, n, d = (_n(sizes, name) for name in ("parts", "n", "d"))
+    parts, n, d = (count(sizes, name) for name in ("parts", "n", "d"))
     outs, lses = merge_arguments(sizes)[:2]
     return (outs, lses, Array("out", (parts, n, d), role="out"), Array("lse", (parts, n), role="out"))
 
 
 def heads_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    queries, keys, n, m, d = (_n(sizes, name) for name in ("query_heads", "key_heads", "n", "m", "d"))
+    queries, keys, n, m, d = (count(sizes, name) for name in ("query_heads", "key_heads", "n", "m", "d"))
     return (
         Array("q", (queries, n, d), fill=scaled_queries),
         Array("k", (keys, m, d)),
@@ -183,32 +179,32 @@ def flash_bytes(n: int, m: int, d: int, rows: int) -> int:
 def merge_bytes(passes: int) -> Callable[[Sizes], int]:
     """Bytes when the parts are moved `passes` times and the result is written once."""
 
-    def count(sizes: Sizes) -> int:
-        parts, n, d = (_n(sizes, name) for name in ("parts", "n", "d"))
+    def total(sizes: Sizes) -> int:
+        parts, n, d = (count(sizes, name) for name in ("parts", "n", "d"))
         return FLOAT * (passes * parts + 1) * n * d
 
-    return count
+    return total
 
 
 def others_bytes(passes: int) -> Callable[[Sizes], int]:
     """Bytes when all parts are moved `passes` times."""
-    return lambda sizes: FLOAT * passes * _n(sizes, "parts") * _n(sizes, "n") * _n(sizes, "d")
+    return lambda sizes: FLOAT * passes * count(sizes, "parts") * count(sizes, "n") * count(sizes, "d")
 
 
 def tiled_peak(sizes: Sizes) -> int:
-    n, d, tile = (_n(sizes, name) for name in ("n", "d", "tile"))
+    n, d, tile = (count(sizes, name) for name in ("n", "d", "tile"))
     return FLOAT * (2 * n * d + 2 * n + 4 * tile * (tile + d))
 
 
 def untiled_peak(sizes: Sizes) -> int:
     """Scores of all pairs and their softmax; of many keys, the scores of one query."""
-    of_one = FLOAT * _n(sizes, "m")
-    return of_one if of_one > tiled_peak(sizes) else 2 * _n(sizes, "n") * of_one
+    of_one = FLOAT * count(sizes, "m")
+    return of_one if of_one > tiled_peak(sizes) else 2 * count(sizes, "n") * of_one
 
 
 def all_pairs_flops(sizes: Sizes) -> int:
     """FLOPs of both products over all pairs."""
-    return 4 * _n(sizes, "n") * _n(sizes, "m") * _n(sizes, "d")
+    return 4 * count(sizes, "n") * count(sizes, "m") * count(sizes, "d")
 
 
 def seen(n: int, m: int, window: int = FULL) -> np.ndarray:
@@ -219,7 +215,7 @@ def seen(n: int, m: int, window: int = FULL) -> np.ndarray:
 
 def visited_flops(sizes: Sizes) -> int:
     """FLOPs of both products over the tiles that hold a pair that is seen."""
-    n, m, d, tile, window = (_n(sizes, name) for name in ("n", "m", "d", "tile", "window"))
+    n, m, d, tile, window = (count(sizes, name) for name in ("n", "m", "d", "tile", "window"))
     there = seen(n, m, window)
     tiles = (there[i : i + tile, j : j + tile] for i in range(0, n, tile) for j in range(0, m, tile))
     return sum(4 * t.size * d for t in tiles if t.any())
@@ -227,18 +223,18 @@ def visited_flops(sizes: Sizes) -> int:
 
 def shared_keys_bytes(sizes: Sizes) -> int:
     """Keys and values once; scores and weights written and read; queries and output once."""
-    queries, keys, n, m, d = (_n(sizes, name) for name in ("query_heads", "key_heads", "n", "m", "d"))
+    queries, keys, n, m, d = (count(sizes, name) for name in ("query_heads", "key_heads", "n", "m", "d"))
     return FLOAT * (2 * keys * m * d + 4 * queries * n * m + 2 * queries * n * d)
 
 
 def copied_queries_bytes(sizes: Sizes) -> int:
     """Queries and output put into another order: few bytes where they are few, as in decoding."""
-    return 4 * FLOAT * _n(sizes, "query_heads") * _n(sizes, "n") * _n(sizes, "d")
+    return 4 * FLOAT * count(sizes, "query_heads") * count(sizes, "n") * count(sizes, "d")
 
 
 def repeated_keys_bytes(sizes: Sizes) -> int:
     """As `shared_keys_bytes` with keys and values written and read once more for each query head."""
-    queries, m, d = (_n(sizes, name) for name in ("query_heads", "m", "d"))
+    queries, m, d = (count(sizes, name) for name in ("query_heads", "m", "d"))
     return shared_keys_bytes(sizes) + FLOAT * 4 * queries * m * d
 
 
@@ -349,7 +345,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 others_bytes(8),
                 1,
                 "bytes",
-                naive=lambda s: others_bytes(3 * _n(s, "parts"))(s),
+                naive=lambda s: others_bytes(3 * count(s, "parts"))(s),
                 why="what the first try moves",
                 advice="How often is each part read? For a row, all results together are one matrix product.",
                 unit="B",

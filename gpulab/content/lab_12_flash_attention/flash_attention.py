@@ -39,7 +39,7 @@ from functools import partial
 
 import numpy as np
 
-from gpulab.checks.builders import prediction
+from gpulab.checks.builders import count, prediction
 from gpulab.checks.evidence import LaunchTrace, TensorGraph
 from gpulab.checks.operators import COMMON
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Fill, Prediction, Scalar, Shape, Sizes
@@ -51,10 +51,6 @@ BLOCK = 128  # queries of a block of flash
 FRAGMENT = 16  # queries of a warp of cores
 PROGRAM = 64  # queries of a program of blocks
 A100, H100 = hardware.find("A100"), hardware.find("H100")
-
-
-def _n(sizes: Sizes, name: str) -> int:
-    return int(sizes[name])
 
 
 def kernel_case(n: int, m: int, scale: float = 1) -> Case:
@@ -69,7 +65,7 @@ def backward_case(n: int, m: int, d: int, tile: int) -> Case:
 
 
 def kernel_arguments(sizes: Sizes, dtype: str = "float32") -> tuple[Array | Scalar, ...]:
-    n, m = _n(sizes, "n"), _n(sizes, "m")
+    n, m = count(sizes, "n"), count(sizes, "m")
     return (
         Array("q", (n, D), dtype, fill=scaled_queries),
         Array("k", (m, D), dtype),
@@ -84,13 +80,13 @@ def half_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 
 
 def cores_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    more = (Scalar(name, _n(sizes, name), "int32") for name in "nm")
+    more = (Scalar(name, count(sizes, name), "int32") for name in "nm")
     return (*half_arguments(sizes), *more)
 
 
 def backward_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     """Inputs of the backward pass; out and lse are those of q, k and v, whose contents are made first."""
-    n, m, d = (_n(sizes, name) for name in ("n", "m", "d"))
+    n, m, d = (count(sizes, name) for name in ("n", "m", "d"))
     there: dict[str, np.ndarray] = {}
 
     def kept(name: str, scaled: bool = False) -> Fill:
@@ -115,7 +111,7 @@ def backward_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
         Array("out", (n, d), fill=out),
         Array("lse", (n,), fill=lse),
         Array("dout", (n, d)),
-        Scalar("tile", _n(sizes, "tile")),
+        Scalar("tile", count(sizes, "tile")),
         Array("dq", (n, d), role="out"),
         Array("dk", (m, d), role="out"),
         Array("dv", (m, d), role="out"),
@@ -127,28 +123,28 @@ def backward_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 
 def loaded_bytes(sizes: Sizes, rows: int, itemsize: int) -> int:
     """q once, k and v once for each block of so many rows."""
-    n, m = _n(sizes, "n"), _n(sizes, "m")
+    n, m = count(sizes, "n"), count(sizes, "m")
     return itemsize * (n * D + -(-n // rows) * 2 * m * D)
 
 
 def stored_bytes(sizes: Sizes) -> int:
-    return 4 * (_n(sizes, "n") * D + _n(sizes, "n"))
+    return 4 * (count(sizes, "n") * D + count(sizes, "n"))
 
 
 def warp_multiply_adds(sizes: Sizes) -> float:
     """Of both products, 32 in one."""
-    return _n(sizes, "n") * _n(sizes, "m") * 2 * D / 32
+    return count(sizes, "n") * count(sizes, "m") * 2 * D / 32
 
 
 def causal_bytes(sizes: Sizes) -> int:
     """q once; for each program the keys and values up to the position of its last query."""
-    n, m = _n(sizes, "n"), _n(sizes, "m")
+    n, m = count(sizes, "n"), count(sizes, "m")
     needed = sum(min(m, first + PROGRAM + m - n) for first in range(0, n, PROGRAM))
     return 2 * (n * D + 2 * D * needed)
 
 
 def backward_peak(sizes: Sizes) -> int:
-    n, m, d, tile = (_n(sizes, name) for name in ("n", "m", "d", "tile"))
+    n, m, d, tile = (count(sizes, name) for name in ("n", "m", "d", "tile"))
     return 4 * (2 * n * d + 2 * m * d + 2 * n + 4 * tile * (tile + d))
 
 
@@ -167,7 +163,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         evidence=LaunchTrace(
             arguments=kernel_arguments,
-            shape=lambda sizes: Shape((-(-_n(sizes, "n") // BLOCK),), (BLOCK,)),
+            shape=lambda sizes: Shape((-(-count(sizes, "n") // BLOCK),), (BLOCK,)),
             race_case="20 queries, 17 keys",
         ),
         budgets=(
@@ -185,7 +181,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 stored_bytes,
                 1,
                 "stored bytes",
-                naive=lambda s: stored_bytes(s) + 4 * _n(s, "n") * _n(s, "m"),
+                naive=lambda s: stored_bytes(s) + 4 * count(s, "n") * count(s, "m"),
                 why="out and lse",
                 advice="What do you store besides the results, or more than once?",
             ),
@@ -225,7 +221,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         evidence=LaunchTrace(
             arguments=cores_arguments,
-            shape=lambda sizes: Shape((_n(sizes, "n") // FRAGMENT,), (32,)),
+            shape=lambda sizes: Shape((count(sizes, "n") // FRAGMENT,), (32,)),
             face="cupy",
         ),
         budgets=(
@@ -313,7 +309,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 backward_peak,
                 2,
                 "peak memory",
-                naive=lambda s: 12 * _n(s, "n") * _n(s, "m"),
+                naive=lambda s: 12 * count(s, "n") * count(s, "m"),
                 why="three results, and tiles",
                 advice="Which of your tensors has queries × keys elements?",
                 unit="B",

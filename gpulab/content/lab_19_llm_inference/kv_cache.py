@@ -60,7 +60,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.checks.builders import prediction
+from gpulab.checks.builders import count, prediction
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace, TensorGraph
 from gpulab.checks.operators import COMMON
 from gpulab.checks.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
@@ -72,10 +72,6 @@ D = 64  # numbers of a head in the kernels
 GROUP = 16  # query heads that share one of keys there
 SIZE = 16  # tokens of a block in the paged cache
 ALL = 1_000_000  # a window that leaves nothing out
-
-
-def _n(sizes: Sizes, name: str) -> int:
-    return int(sizes[name])
 
 
 # ---------------------------------------------------------------- counting
@@ -139,28 +135,28 @@ def step_case(heads: int, kv: int, d: int, new: int, there: int, window: int = A
 
 
 def step_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    heads, kv, d, new, room = (_n(sizes, name) for name in ("heads", "kv", "d", "new", "room"))
+    heads, kv, d, new, room = (count(sizes, name) for name in ("heads", "kv", "d", "new", "room"))
     return (
         Array("q", (heads, new, d)),
         Array("k", (kv, new, d)),
         Array("v", (kv, new, d)),
         Array("keys", (kv, room, d), role="inout"),
         Array("values", (kv, room, d), role="inout"),
-        Scalar("there", _n(sizes, "there")),
-        Scalar("window", _n(sizes, "window")),
+        Scalar("there", count(sizes, "there")),
+        Scalar("window", count(sizes, "window")),
         Array("out", (heads, new, d), role="out"),
     )
 
 
 def seen_bytes(sizes: Sizes) -> int:
     """Bytes of the keys and values that the new tokens see, float32."""
-    new, there, window = (_n(sizes, name) for name in ("new", "there", "window"))
-    return 4 * 2 * _n(sizes, "kv") * min(there + new, window + new - 1) * _n(sizes, "d")
+    new, there, window = (count(sizes, name) for name in ("new", "there", "window"))
+    return 4 * 2 * count(sizes, "kv") * min(there + new, window + new - 1) * count(sizes, "d")
 
 
 def grown_bytes(sizes: Sizes) -> int:
     """Bytes where all of the cache is read, written and read again."""
-    return 3 * 4 * 2 * _n(sizes, "kv") * (_n(sizes, "there") + _n(sizes, "new")) * _n(sizes, "d")
+    return 3 * 4 * 2 * count(sizes, "kv") * (count(sizes, "there") + count(sizes, "new")) * count(sizes, "d")
 
 
 def rolled_case(heads: int, kv: int, d: int, room: int, there: int) -> Case:
@@ -177,7 +173,7 @@ def rolled_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 
 def quantise_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple[Any, ...]]:
     """(k, v) of one head, rows are tokens: keys with two loud channels, values with loud tokens."""
-    tokens, d = _n(sizes, "tokens"), _n(sizes, "d")
+    tokens, d = count(sizes, "tokens"), count(sizes, "d")
     k = numbers.standard_normal((tokens, d))
     loud = numbers.choice(d, 2, replace=False)
     k[:, loud] = 3 * k[:, loud] + 25 * numbers.choice((-1, 1), 2)
@@ -193,7 +189,7 @@ def cache_case(name: str, tokens: int, d: int, kind: str = "") -> Case:
 
 
 def quantised_bytes(sizes: Sizes) -> int:
-    tokens, d = _n(sizes, "tokens"), _n(sizes, "d")
+    tokens, d = count(sizes, "tokens"), count(sizes, "d")
     return 2 * tokens * d + 4 * max(tokens, d)
 
 
@@ -213,7 +209,7 @@ def split_case(kv: int, m: int, parts: int, scale: float = 1) -> Case:
 
 
 def split_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    kv, m, parts = (_n(sizes, name) for name in ("kv", "m", "parts"))
+    kv, m, parts = (count(sizes, name) for name in ("kv", "m", "parts"))
     return (
         Array("q", (GROUP * kv, D), "float16", fill=_scaled),
         Array("k", (kv, m, D), "float16"),
@@ -226,19 +222,19 @@ def split_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 
 def split_bytes(sizes: Sizes, heads_a_block: int = GROUP) -> int:
     """Bytes that both kernels load, at so many query heads for each block."""
-    kv, m, parts = (_n(sizes, name) for name in ("kv", "m", "parts"))
+    kv, m, parts = (count(sizes, name) for name in ("kv", "m", "parts"))
     keys = 4 * kv * m * D * (GROUP // heads_a_block)
     return keys + 2 * parts * GROUP * kv * D + 4 * GROUP * kv * parts * (D + 1)
 
 
 def part_bytes(sizes: Sizes) -> int:
     """Bytes of a part's keys and values, and of the queries that see them."""
-    return 4 * -(-_n(sizes, "m") // _n(sizes, "parts")) * D + 2 * GROUP * D
+    return 4 * -(-count(sizes, "m") // count(sizes, "parts")) * D + 2 * GROUP * D
 
 
 def merge_bytes(sizes: Sizes) -> int:
     """Bytes of one row of all parts' results."""
-    return 4 * _n(sizes, "parts") * (D + 1)
+    return 4 * count(sizes, "parts") * (D + 1)
 
 
 def paged_case(*lengths: int, blocks: int = 0, scale: float = 1) -> Case:
@@ -260,7 +256,7 @@ def _tables(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) 
     Its keys begin 2³¹ bytes behind the pool, and 2³⁰ numbers are still an int32: at 2²² an address made of
     int32 would wrap to block 0, and reading it would look right.
     """
-    free = list(numbers.permutation(_n(sizes, "blocks")))
+    free = list(numbers.permutation(count(sizes, "blocks")))
     tables = np.full(shape, 2**30 // (SIZE * D))
     for row, length in zip(tables, lengths_of(sizes), strict=True):
         for i in range(-(-length // SIZE)):
@@ -269,7 +265,7 @@ def _tables(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) 
 
 
 def paged_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    lengths, blocks = lengths_of(sizes), _n(sizes, "blocks")
+    lengths, blocks = lengths_of(sizes), count(sizes, "blocks")
     width = max(-(-n // SIZE) for n in lengths) + 1
     return (
         Array("q", (len(lengths), GROUP, D), "float16", fill=_scaled),
@@ -302,10 +298,10 @@ def allocate_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple
 
 
 def _branches(sizes: Sizes) -> tuple[Any, ...]:
-    prompt, forks, more, size = (_n(sizes, name) for name in ("prompt", "forks", "more", "size"))
+    prompt, forks, more, size = (count(sizes, name) for name in ("prompt", "forks", "more", "size"))
     names = [f"a{i}" for i in range(forks + 1)]
     operations = [["start", names[0], prompt], *(["fork", names[0], name] for name in names[1:])]
-    for i in range(_n(sizes, "ended")):
+    for i in range(count(sizes, "ended")):
         operations += [["fork", names[0], f"b{i}"], ["free", f"b{i}"]]
     operations += [["append", name] for _ in range(more) for name in names]
     return operations, size, 2 * (forks + 1) * -(-(prompt + more) // size)
@@ -376,7 +372,7 @@ def branches_case(prompt: int, forks: int, more: int, size: int, ended: int = 2)
 
 
 def branches_blocks(sizes: Sizes, shared: bool = True) -> int:
-    prompt, forks, more, size = (_n(sizes, name) for name in ("prompt", "forks", "more", "size"))
+    prompt, forks, more, size = (count(sizes, name) for name in ("prompt", "forks", "more", "size"))
     if not shared:
         return (1 + forks) * -(-(prompt + more) // size)
     return prompt // size + (1 + forks) * -(-(prompt % size + more) // size)
@@ -384,7 +380,7 @@ def branches_blocks(sizes: Sizes, shared: bool = True) -> int:
 
 def branches_copies(sizes: Sizes, at_once: bool = False) -> int:
     """Copies of the last block; `at_once`: in every fork, also in those that end before they write."""
-    prompt, forks, ended, size = (_n(sizes, name) for name in ("prompt", "forks", "ended", "size"))
+    prompt, forks, ended, size = (count(sizes, name) for name in ("prompt", "forks", "ended", "size"))
     return (forks + at_once * ended) * int(prompt % size > 0)
 
 
@@ -479,7 +475,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 quantised_bytes,
                 1,
                 "bytes",
-                naive=lambda s: 4 * _n(s, "tokens") * _n(s, "d"),
+                naive=lambda s: 4 * count(s, "tokens") * count(s, "d"),
                 unit="B",
                 why="a byte a number, and one scale for each row or column",
                 advice="How many scales do you give back? Each is 2 bytes.",
@@ -541,7 +537,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 lambda s: int(1.25 * part_bytes(s)) + merge_bytes(s),
                 1,
                 "loaded by a block",
-                naive=lambda s: 4 * _n(s, "m") * D,  # a block for each head of keys
+                naive=lambda s: 4 * count(s, "m") * D,  # a block for each head of keys
                 why="a part's keys, values and queries, and a row of all parts' results",
                 advice="Which axis of the grid says which part a block computes? How many rows does a block "
                 "merge?",

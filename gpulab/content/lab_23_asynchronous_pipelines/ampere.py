@@ -45,7 +45,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.checks.builders import prediction
+from gpulab.checks.builders import count, prediction
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 from gpulab.content.pipelines import phases_budget, roles_apart
@@ -55,10 +55,6 @@ LAB = "23"
 SLOTS = 4  # of async.ring
 RING_TILE = 512  # floats: one float4 for each of 128 threads
 WARP_TILE = 128  # floats: one float4 for each lane of a warp
-
-
-def count(sizes: Sizes, name: str) -> int:
-    return int(sizes[name])
 
 
 def tiled(blocks: int, tiles: int) -> Case:

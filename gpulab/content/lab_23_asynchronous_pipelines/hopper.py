@@ -53,12 +53,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from gpulab.checks.builders import prediction
+from gpulab.checks.builders import count, prediction
 from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 from gpulab.content.pipelines import phases_budget, roles_apart
 
-from .ampere import LAB, RING_TILE, all_tiles, count, streamed, tiled, tiles
+from .ampere import LAB, RING_TILE, all_tiles, streamed, tiled, tiles
 
 GPU = "H100"
 BULK_TILE = 1024  # floats: one float4 for each of 256 threads

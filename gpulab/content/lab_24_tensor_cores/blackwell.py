@@ -36,11 +36,11 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.checks.builders import prediction
+from gpulab.checks.builders import count, prediction
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Sizes
 
-from .hopper import LAB, copies_budget, count, halves, shape
+from .hopper import LAB, copies_budget, halves, shape
 
 GPU = "B200"
 ROWS, COLUMNS, STEP = 128, 64, 64  # a tile of C of one block, and halves of k in a step

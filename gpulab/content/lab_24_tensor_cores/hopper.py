@@ -44,7 +44,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.checks.builders import prediction
+from gpulab.checks.builders import count, prediction
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Shape, Sizes
 from gpulab.content.pipelines import phases_budget, roles_apart
@@ -54,10 +54,6 @@ GPU = "H100"
 TILE = 64  # rows and columns of C that a block makes, and halves of k in a step
 FP8_STEP = 128  # e4m3 of k in a step: rows of 128 bytes
 SPANS = (0, 32, 64, 128)
-
-
-def count(sizes: Sizes, name: str) -> int:
-    return int(sizes[name])
 
 
 def shape(m: int, n: int, k: int) -> Case:

@@ -53,7 +53,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.checks.builders import answered, prediction
+from gpulab.checks.builders import answered, count, prediction
 from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Sizes
 
@@ -66,10 +66,6 @@ Numbers = np.random.Generator
 Mode = tuple[int, int]
 Layout = list[Mode]
 _answered = partial(answered, TOPIC, LAB)
-
-
-def count(sizes: Sizes, name: str) -> int:
-    return int(sizes[name])
 
 
 def floats_case(n: int) -> Case:

@@ -47,17 +47,13 @@ from functools import partial
 
 import numpy as np
 
-from gpulab.checks.builders import prediction
+from gpulab.checks.builders import count, prediction
 from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Sizes
 
 LAB = "25"
 TILE = 64  # rows and columns of C that a block makes, and halves of k in a step
 D = 64  # numbers of a head
-
-
-def count(sizes: Sizes, name: str) -> int:
-    return int(sizes[name])
 
 
 def product_case(m: int, n: int, k: int) -> Case:

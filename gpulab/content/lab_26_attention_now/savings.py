@@ -46,12 +46,12 @@ from functools import partial
 
 import numpy as np
 
-from gpulab.checks.builders import prediction
+from gpulab.checks.builders import count, prediction
 from gpulab.checks.evidence import LaunchTrace, TensorGraph
 from gpulab.checks.operators import COMMON
 from gpulab.checks.spec import Array, Budget, Case, Exercise, Fill, Prediction, Scalar, Sizes
 
-from .softmax import GPU, LAB, D, count
+from .softmax import GPU, LAB, D
 
 BLOCK = 64  # queries and keys of a block
 PAIR = 2 * BLOCK * D * 2  # bytes of a block of K and V in float16

@@ -49,7 +49,7 @@ from functools import partial
 
 import numpy as np
 
-from gpulab.checks.builders import prediction
+from gpulab.checks.builders import count, prediction
 from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 from gpulab.simulator import hardware
@@ -62,10 +62,6 @@ TILE = 8  # keys of a tile in lazy
 THREADS = 128  # of a block of exp2
 QUERIES = 128  # of a block of roles
 B200 = hardware.find("B200")
-
-
-def count(sizes: Sizes, name: str) -> int:
-    return int(sizes[name])
 
 
 def numbers_case(n: int) -> Case:

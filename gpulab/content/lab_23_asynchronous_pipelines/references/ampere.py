@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.builders import count
 from gpulab.checks.spec import Sizes
-from gpulab.content.lab_23_asynchronous_pipelines.ampere import RING_TILE, WARP_TILE, count
+from gpulab.content.lab_23_asynchronous_pipelines.ampere import RING_TILE, WARP_TILE
 
 Arrays = Mapping[str, np.ndarray]
 Expected = dict[str, np.ndarray]
