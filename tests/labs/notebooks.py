@@ -14,11 +14,14 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
+import gpulab
 from gpulab.checks import registry
 from gpulab.checks.evidence.launch_trace import launch_trace_of
 from gpulab.checks.launched import Launched
+from gpulab.checks.parts import Part
 from gpulab.checks.spec import Answer, Array, Case, Exercise
 from gpulab.foundation.global_names import bound_and_used
+from grading.authoring.prove import wrong_file
 from grading.authoring.release import released_notebook
 from grading.core.course import sources
 from grading.core.graft import cells_to_run
@@ -146,6 +149,14 @@ def _without_calls(source: str) -> str:
 def parts(verdict: Any) -> Iterator[tuple[str, str]]:
     """The labels of a verdict with their states."""
     return ((part.label, part.state) for part in verdict.parts)
+
+
+def part_of_wrong(lab: str, stem: str, label: str) -> Part:
+    """The part with this label of what a check says of a wrong file, which has this name."""
+    path = next(path for path in wrong_files(lab) if path.stem == stem)
+    exercise = wrong_file(path).exercise
+    verdict = gpulab.check(exercise, wrong_answer(path)[checks(lab)[exercise][0]])
+    return next(part for part in verdict.parts if part.label == label)
 
 
 def launched(exercise: Exercise, fn: Any) -> Launched:

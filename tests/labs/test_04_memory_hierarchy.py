@@ -9,15 +9,9 @@ import gpulab
 from gpulab.checks import registry
 from gpulab.content.lab_04_memory_hierarchy.references.exercises import sectors, ways
 from gpulab.plot import Request
-from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "04_memory_hierarchy"
-WRONG = notebooks.wrong_files(LAB)
-
-
-def function(exercise: str) -> str:
-    return notebooks.checks(LAB)[exercise][0]
 
 
 # ---------------------------------------------------------------- what the table was derived to say
@@ -35,10 +29,7 @@ def function(exercise: str) -> str:
     ],
 )
 def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it(stem, label):
-    path = next(path for path in WRONG if path.stem == stem)
-    exercise = wrong_file(path).exercise
-    verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[function(exercise)])
-    part = next(part for part in verdict.parts if part.label == label)
+    part = notebooks.part_of_wrong(LAB, stem, label)
     assert part.measured == part.naive
     assert part.points == 0
 

@@ -15,7 +15,6 @@ from gpulab.content.lab_07_cuda_cpp_and_cupy.cuda_cpp import LARGE_STEP, MIX_CAS
 from gpulab.content.lab_07_cuda_cpp_and_cupy.cupy import STAGES, shortest
 from gpulab.content.lab_07_cuda_cpp_and_cupy.references.cuda_cpp import mix
 from gpulab.content.lab_07_cuda_cpp_and_cupy.references.cupy import pipeline as run_plan
-from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "07_cuda_cpp_and_cupy"
@@ -35,10 +34,7 @@ WRONG = notebooks.wrong_files(LAB)
     ],
 )
 def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it(stem, label):
-    path = next(path for path in WRONG if path.stem == stem)
-    exercise = wrong_file(path).exercise
-    verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[notebooks.checks(LAB)[exercise][0]])
-    part = next(part for part in verdict.parts if part.label == label)
+    part = notebooks.part_of_wrong(LAB, stem, label)
     assert part.measured == part.naive
     assert part.points == 0
 
@@ -126,10 +122,7 @@ def test_the_squares_are_rounded_as_the_text_says():
     ],
 )
 def test_a_naive_answer_of_part_b_costs_what_was_derived(stem, label):
-    path = next(path for path in WRONG if path.stem == stem)
-    exercise = wrong_file(path).exercise
-    verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[notebooks.checks(LAB)[exercise][0]])
-    part = next(part for part in verdict.parts if part.label == label)
+    part = notebooks.part_of_wrong(LAB, stem, label)
     assert part.measured == part.naive
     assert part.points == 0
 

@@ -14,11 +14,9 @@ from gpulab.content.lab_23_asynchronous_pipelines import ampere
 from gpulab.content.lab_23_asynchronous_pipelines.ampere import behind, depth_questions, tiled
 from gpulab.content.lab_23_asynchronous_pipelines.references.ampere import depth
 from gpulab.simulator import simt
-from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "23_asynchronous_pipelines"
-WRONG = notebooks.wrong_files(LAB)
 
 
 @pytest.mark.parametrize(
@@ -37,11 +35,7 @@ WRONG = notebooks.wrong_files(LAB)
     ],
 )
 def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it(stem: str, label: str) -> None:
-    path = next(path for path in WRONG if path.stem == stem)
-    exercise = wrong_file(path).exercise
-    answer = notebooks.wrong_answer(path)[notebooks.checks(LAB)[exercise][0]]
-    verdict = gpulab.check(exercise, answer)
-    part = next(part for part in verdict.parts if part.label == label)
+    part = notebooks.part_of_wrong(LAB, stem, label)
     assert part.measured == part.naive
     assert part.points == 0
 

@@ -14,12 +14,10 @@ from gpulab.content.lab_24_tensor_cores.blackwell import few_strips, least_waves
 from gpulab.content.lab_24_tensor_cores.references.blackwell import order as measured
 from gpulab.content.lab_24_tensor_cores.references.hopper import describe
 from gpulab.simulator.simt.matrix_descriptors import MatrixDescriptor, encode
-from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
 from tests.simt.tensor_core_kernels import instruction_descriptor
 
 LAB = "24_tensor_cores"
-WRONG = notebooks.wrong_files(LAB)
 
 
 @pytest.mark.parametrize(
@@ -32,10 +30,7 @@ WRONG = notebooks.wrong_files(LAB)
     ],
 )
 def test_a_naive_answer_costs_what_was_derived_and_earns_nothing_for_it(stem: str, label: str) -> None:
-    path = next(path for path in WRONG if path.stem == stem)
-    exercise = wrong_file(path).exercise
-    verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[notebooks.checks(LAB)[exercise][0]])
-    part = next(part for part in verdict.parts if part.label == label)
+    part = notebooks.part_of_wrong(LAB, stem, label)
     assert part.measured == part.naive
     assert part.points == 0
 

@@ -20,7 +20,6 @@ from gpulab.checks.spec import WrongAnswer
 from gpulab.content.lab_25_layouts_and_tiles import algebra, tiles
 from gpulab.content.lab_25_layouts_and_tiles.references import algebra as right
 from gpulab.cutlass import cute
-from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "25_layouts_and_tiles"
@@ -131,10 +130,7 @@ def test_the_swizzles_of_hopper_are_those_of_the_formula() -> None:
     ],
 )
 def test_a_naive_answer_costs_what_was_derived_and_earns_nothing_for_it(stem: str, label: str) -> None:
-    path = next(path for path in WRONG if path.stem == stem)
-    exercise = wrong_file(path).exercise
-    verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[notebooks.checks(LAB)[exercise][0]])
-    part = next(part for part in verdict.parts if part.label == label)
+    part = notebooks.part_of_wrong(LAB, stem, label)
     assert part.measured == part.naive
     assert part.points == 0
 

@@ -13,11 +13,9 @@ from gpulab.checks import find
 from gpulab.checks.run import reference_device
 from gpulab.content.lab_26_attention_now import savings, softmax
 from gpulab.simulator import hardware
-from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "26_attention_now"
-WRONG = notebooks.wrong_files(LAB)
 
 
 @pytest.mark.parametrize(
@@ -31,10 +29,7 @@ WRONG = notebooks.wrong_files(LAB)
     ],
 )
 def test_a_naive_answer_costs_what_was_derived_and_earns_nothing_for_it(stem: str, label: str) -> None:
-    path = next(path for path in WRONG if path.stem == stem)
-    exercise = wrong_file(path).exercise
-    verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[notebooks.checks(LAB)[exercise][0]])
-    part = next(part for part in verdict.parts if part.label == label)
+    part = notebooks.part_of_wrong(LAB, stem, label)
     assert part.measured == part.naive
     assert part.points == 0
 
