@@ -13,7 +13,7 @@ from gpulab.frontends.driver.functions import nothing, put
 from .errors import Refused
 
 P, I = ctypes.c_void_p, ctypes.c_int
-Work = Callable[[], Any]
+Work = Callable[[], int | None]  # an error code, or none
 ACTIVE = 1  # cudaStreamCaptureStatusActive
 NOT_CAPTURING = 901  # cudaErrorStreamCaptureInvalidated
 
@@ -23,20 +23,18 @@ class GraphCalls:
     """The runtime's functions about graphs. A graph is a list of work, in the order of its recording."""
 
     _streams: dict[int, list[Work]] = field(default_factory=dict)  # those that record
-    _events: dict[int, list[Work]] = field(
-        default_factory=dict
-    )  # events that a recording stream has recorded
-
-    def recorded(self, stream: int, work: Work) -> bool:
-        """Record work of a stream, and whether that was so: otherwise it is to be done at once."""
-        if stream not in self._streams:
-            return False
-        self._streams[stream].append(work)
-        return True
+    _events: dict[int, list[Work]] = field(default_factory=dict)  # those of streams that record
 
     def records(self, stream: int) -> bool:
         """Whether a stream records."""
         return stream in self._streams
+
+    def carry_out(self, stream: int, work: Work) -> int | None:
+        """Do the work of a stream, or keep it for the graph that the stream records; its error code."""
+        if not self.records(stream):
+            return work()
+        self._streams[stream].append(work)
+        return None
 
     def event(self, event: int, stream: int) -> None:
         """An event was recorded: a stream that waits for it joins the recording."""

@@ -183,7 +183,7 @@ class KernelCalls:
     def _launch(self, stub: int, config: Config, arguments: int, stream: int) -> int:
         if self.graphs.records(stream):
             kept = self._kept(self._function(stub).compiled, arguments)
-            self.graphs.recorded(stream, lambda: self._launch(stub, config, ctypes.addressof(kept[0]), 0))
+            self.graphs.carry_out(stream, lambda: self._launch(stub, config, ctypes.addressof(kept[0]), 0))
             return 0
         function = self._function(stub)
         kernel = function.compiled

@@ -123,7 +123,7 @@ class MemoryCalls:
         """``cudaPointerGetAttributes``: the kind of memory, the device, its addresses there and here."""
         kind = self.kind_of(address)
         put(where, kind, ctypes.c_int)
-        put(where + 4, 0 if kind > HOST_MEMORY else -1 if not kind else 0, ctypes.c_int)
+        put(where + 4, 0 if kind else -1, ctypes.c_int)
         put(where + 8, address if kind else 0)
         put(where + 16, address if kind != DEVICE_MEMORY else 0)
 
@@ -175,13 +175,11 @@ class MemoryCalls:
 
     def copy_async(self, to: int, source: int, nbytes: int, kind: int, stream: int) -> None:
         """``cudaMemcpyAsync``."""
-        if not self.graphs.recorded(stream, lambda: self.copy(to, source, nbytes, kind)):
-            self.copy(to, source, nbytes, kind)
+        self.graphs.carry_out(stream, lambda: self.copy(to, source, nbytes, kind))
 
     def set_async(self, address: int, value: int, nbytes: int, stream: int) -> None:
         """``cudaMemsetAsync``."""
-        if not self.graphs.recorded(stream, lambda: self.set(address, value, nbytes)):
-            self.set(address, value, nbytes)
+        self.graphs.carry_out(stream, lambda: self.set(address, value, nbytes))
 
     def copy_rows(
         self, to: int, to_pitch: int, source: int, pitch: int, width: int, height: int, kind: int, *_: int

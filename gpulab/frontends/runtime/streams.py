@@ -44,9 +44,7 @@ class StreamCalls:
 
     def host_function(self, stream: int, function: int, data: int) -> None:
         """``cudaLaunchHostFunc``: the function runs at once."""
-        call = partial(ctypes.CFUNCTYPE(None, P)(function), data)
-        if not self.graphs.recorded(stream, call):
-            call()
+        self.graphs.carry_out(stream, partial(ctypes.CFUNCTYPE(None, P)(function), data))
 
     def callback(self, stream: int | None, function: int, data: int | None, _: int) -> None:
         """``cudaStreamAddCallback``."""

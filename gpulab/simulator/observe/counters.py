@@ -273,7 +273,8 @@ class Counters(Observer):
         amounts[what], amounts[f"ideal_{what}"] = self._cost(access)
         self._add(index, amounts)
         if access.space == "shared" and access.kind in ("load", "store") and len(access.address) == 1:
-            self._add_repeated(known)
+            if known is not None:
+                self._add(known.row, known.amounts, known.times)
             self._again[access.index] = _Again(access.address, access.lanes, access.chunk, index, amounts)
         if access.kind in ("atomic", "reduction"):
             rows, lanes = _together(access.address, access.lanes, access.chunk)
@@ -308,10 +309,6 @@ class Counters(Observer):
     def _add(self, row: int, amounts: Mapping[str, int], times: int = 1) -> None:
         for column, amount in amounts.items():
             self._table[column][row] += amount * times
-
-    def _add_repeated(self, repeated: _Again | None) -> None:
-        if repeated is not None:
-            self._add(repeated.row, repeated.amounts, repeated.times)
 
     def _ask(self, access: Access) -> None:
         """The bytes of an access for each of its blocks."""
@@ -397,8 +394,8 @@ class Counters(Observer):
         return asked * times, ideal * times
 
     def end(self) -> None:
-        for repeated in self._again.values():
-            self._add_repeated(repeated)
+        for known in self._again.values():
+            self._add(known.row, known.amounts, known.times)
         table = self._table
         for (first, stop), (warps, threads) in self._passes.items():
             table["warps"][first:stop] += warps
