@@ -8,7 +8,6 @@ asks for Identifier, Grade and "Last modified (grade)" (in the site's language; 
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from grading.core.course import Course
 from grading.core.errors import GradingError
 from grading.core.verdicts import write_whole
 from grading.lms.final import MISSING, Final
-from grading.lms.roster import remembered
+from grading.lms.roster import remember, remembered
 from grading.lms.tables import as_csv
 
 Row = dict[str, object]
@@ -92,7 +91,7 @@ def title_of(course: Course, lab: str, given: str = "") -> str:
     """What Canvas calls the lab's assignment: as given now or in an earlier run, or the lab's name."""
     titles = remembered(course.titles)
     if given and titles.get(lab) != given:
-        write_whole(course.titles, json.dumps({**titles, lab: given}, indent=1))
+        remember(course.titles, lab, given)
     return given or titles.get(lab, lab)
 
 

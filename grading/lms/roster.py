@@ -159,8 +159,7 @@ def of_lab(course: Course, lab: str, given: Path | None = None) -> Roster:
             raise GradingError(f"no roster {given}: give a CSV file")
         roster = read_roster(path)
         if paths.get(lab) != str(path):
-            course.home.mkdir(parents=True, exist_ok=True)
-            write_whole(course.rosters, json.dumps({**paths, lab: str(path)}, indent=1))
+            remember(course.rosters, lab, str(path))
         return roster
     if lab not in paths:
         return read_roster(course.roster)
@@ -179,6 +178,12 @@ def remembered(path: Path) -> dict[str, str]:
         return {}
     except (ValueError, TypeError) as error:
         raise GradingError(f"{path} is damaged: delete it and give --roster and --title again") from error
+
+
+def remember(path: Path, lab: str, said: str) -> None:
+    """Keep what an option says of a lab, for later runs."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, json.dumps({**remembered(path), lab: said}, indent=1))
 
 
 def _students(rows: Iterable[dict[str, str]]) -> Iterator[Student]:
