@@ -147,7 +147,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         timeout=120,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "TMPDIR": str(folder)},
     )
 
 
@@ -201,6 +201,7 @@ def test_what_goes_wrong_on_the_host_is_said_in_words_and_as_cudas_code(folder: 
     assert "did not ask" not in asked.stderr
     reached = run(folder, "wrong.cu", "ask", "reach")
     assert reached.returncode == 139 and "the host read or wrote device memory" in reached.stderr
+    assert list(folder.glob("gpulab-run-*")) == []  # what was built is gone, though nothing could tidy up
 
 
 def test_a_program_that_does_not_compile_shows_what_the_compiler_says(folder: Path) -> None:

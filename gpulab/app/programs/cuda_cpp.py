@@ -59,10 +59,10 @@ def program(source: str, arguments: list[str], flags: str, clock: str) -> Callab
         try:
             texts = [Path(each) for each in (source, *shlex.split(flags)) if each.endswith(ENDINGS)]
             text = "\n".join(path.read_text(errors="replace") for path in texts if path.is_file())
-            code = _run(built, library, [source, *arguments], text, clock)
-        finally:
+            runtime, loaded = _load(built, library, text, clock)
+        finally:  # before main, because a program that crashes would leave the folder behind
             shutil.rmtree(folder, ignore_errors=True)
-        raise SystemExit(code)
+        raise SystemExit(_run(runtime, loaded, [source, *arguments]))
 
     return start
 
@@ -158,17 +158,18 @@ CLOCKS: dict[str, Callable[[], float]] = {
 }
 
 
-def _run(built: Path, answers: ctypes.CDLL, arguments: list[str], text: str, clock: str) -> int:
-    """Call the program's main; the exit code, 1 at least where a kernel failed or was never launched.
-
-    `text` is all of its source.
-    """
+def _load(built: Path, answers: ctypes.CDLL, text: str, clock: str) -> tuple[Runtime, ctypes.CDLL]:
+    """The runtime that answers the program, and the program in memory. `text` is all of its source."""
     layouts = structures.Layouts.of(answers)
     runtime = Runtime(devices.current(), layouts, text, CLOCKS[clock])
     names = (built.parent / "names").read_text().split()
     table = (ctypes.c_void_p * len(names)).in_dll(answers, "gpulab_answers")
     table[:] = [runtime.address(name) for name in names]
-    library = ctypes.CDLL(str(built))
+    return runtime, ctypes.CDLL(str(built))
+
+
+def _run(runtime: Runtime, library: ctypes.CDLL, arguments: list[str]) -> int:
+    """Call the program's main; the exit code, 1 at least where a kernel failed or was never launched."""
     code = library.gpulab_run(
         library.main,
         len(arguments),
