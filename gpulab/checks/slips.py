@@ -1,4 +1,4 @@
-"""Usual wrong answers, told in their own words below what the right answer would be."""
+"""Usual mistakes in plain Python, each with a sentence that a failed check shows below the right answer."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from gpulab.checks.compare import same_answer
 from gpulab.checks.registry import STUMBLES, Reference
 
-# What the mistake answers to the same arguments, and a sentence for a learner who made it.
+# A function that makes the mistake, and what a learner who made it should read.
 Slip = tuple[Callable[..., Any], str]
 
 _OF: dict[Reference, tuple[Slip, ...]] = {}
 
 
 def usual_slips(*slips: Slip) -> Callable[[Reference], Reference]:
-    """Says of a reference which mistakes are usual: each computes its wrong answer, and has its sentence.
+    """A decorator that gives a reference its usual mistakes.
 
     >>> @usual_slips((lambda a, b: a - b, "This is the difference of the two."))
     ... def add(a, b):

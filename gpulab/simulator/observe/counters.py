@@ -171,8 +171,8 @@ def is_fragment(instruction: Instruction) -> bool:
 
 @dataclass(slots=True)
 class _Again:
-    """An access to shared memory and what it cost; how often the same came once more. In the rounds of a loop
-    the addresses are not only equal but the same array."""
+    """An access to shared memory, what it cost, and how often it came again since. In the iterations of
+    a loop the addresses are not only equal but the same array, so no contents need to be compared."""
 
     address: Array
     lanes: Array | None

@@ -1,8 +1,8 @@
 """Sums as tensor cores make them: exact products, aligned to the largest exponent, cut, added, rounded once.
 
-How many bits are kept, and to what a sum is rounded, differs between generations and types (MMA-Sim,
-Microsoft Research, 2025, measured it bit for bit); `matrix`, `warpgroup_matrices` and `tensor_core_products`
-know it.
+How many bits are kept, and how a sum is rounded, depends on the generation and the types. MMA-Sim (Microsoft
+Research, 2025) measured it bit for bit; `matrix`, `warpgroup_matrices` and `tensor_core_products` have the
+numbers.
 """
 
 from __future__ import annotations

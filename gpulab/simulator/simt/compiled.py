@@ -1,8 +1,8 @@
-"""Operations over whole arrays that are compiled, because NumPy has no function for them or a slow way only.
+"""Operations over whole arrays that are compiled, because NumPy has no function for them or is slow at them.
 
-They give the same results, bit for bit, as what NumPy does instead of them; with the environment variable
-``GPULAB_ENGINE=numpy`` it always does. Each is made at first use, because importing the compiler takes longer
-than most kernels run, and kept on disk where there is one.
+Where NumPy can do the same, the results are equal bit for bit, and the environment variable
+``GPULAB_ENGINE=numpy`` makes it do so always. A function is compiled at its first use, because importing the
+compiler takes longer than most kernels run, and is kept on disk if there is a folder for it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 
 Array = np.ndarray
 
-# Lanes that are computed without the compiler before it is imported, which takes about as long as these do …
+# How many lanes are computed without the compiler before it is imported: that takes about as long as they do.
 WORTH_COMPILING = 1 << 22
-# … and products, which take NumPy several passes.
+# The same for products in the sums of tensor cores, each of which takes NumPy several passes.
 SUMS_WORTH_COMPILING = 1 << 20
 
 BY_NUMPY = os.environ.get("GPULAB_ENGINE") == "numpy"

@@ -162,8 +162,8 @@ class Decoder:
     def address(self, operand: Operand) -> Callable[[list[Array]], Array]:
         """A function of the registers: the int64 addresses that ``[base+offset]`` means.
 
-        Addresses that are alike in all blocks are the same array for as long as their base is. So whatever is
-        known of them need not be worked out again in each iteration of a loop.
+        Addresses that are alike in all blocks remain the same array as long as their base register does. So
+        what is known about them need not be worked out again in each iteration of a loop.
         """
         assert isinstance(operand, Address)
         offset = np.int64(operand.offset)

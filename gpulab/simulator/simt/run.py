@@ -149,7 +149,7 @@ class Run:
         self.lanes = self.alive  # None, or a mask broadcastable to (B, T)
         self.protected = 0
         self.nearby: dict[int, Allocation] = {}  # what each instruction touched last
-        # What each load from shared memory reached last, alike in all blocks: addresses, lanes and elements.
+        # By load from shared memory: its last addresses, lanes and elements, if they are alike in all blocks.
         self.placed: dict[int, tuple[Array, Array | None, Array]] = {}
         self.copies: Copies | None = None
         self.flights: Flights | None = None
