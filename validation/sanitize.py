@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
@@ -27,6 +28,7 @@ from .measure import Failed, read, say
 
 FOLDER = Path(__file__).parent / "sanitized"
 PATIENCE = 180.0  # seconds for one kernel under all tools
+TOGETHER = 4  # kernels at the same time
 TWINS = ("wrong", "mended")
 
 
@@ -93,28 +95,37 @@ def run(
     here["compute_sanitizer"] = next((w for w in version.replace(",", " ").split() if w[:1].isdigit()), "")
     path = out or FOLDER / f"{here['sheet'].replace(' ', '_')}.json"
     data = measured.begun(path, here, again)
-    for number, pair in enumerate(wanted, 1):
-        if pair.name in data["kernels"]:
-            continue
-        begun = time.monotonic()
-        if begun + 1.2 * longest > until:
-            tell(f"The {minutes:g} minutes are over; the same command goes on from here.")
-            break
-        tell(f"{number} of {len(wanted)}  {pair.name}")
+    data |= {"machine": here, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+
+    def one(pair: Any) -> dict[str, Any] | Failed:
         try:
-            data["kernels"][pair.name] = {
+            return {
                 "kind": pair.kind,
                 "lines": list(pair.lines),
                 "gpulab": _gpulab(pair.name),
                 "tools": _under_all(tool, pair.name, here["sheet"]),
             }
-            data["failed"].pop(pair.name, None)
         except Failed as error:
-            tell(f"    {error}")
-            data["failed"][pair.name] = str(error)
-        longest = max(longest, time.monotonic() - begun)
-        data |= {"machine": here, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-        measured.save(path, data)
+            return error
+
+    left = [pair for pair in wanted if pair.name not in data["kernels"]]
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        for first in range(0, len(left), TOGETHER):
+            begun = time.monotonic()
+            if begun + 1.2 * longest > until:
+                tell(f"The {minutes:g} minutes are over; the same command goes on from here.")
+                break
+            batch = left[first : first + TOGETHER]
+            tell(f"{first + len(batch)} of {len(left)}: {'; '.join(pair.name for pair in batch)}")
+            for pair, found in zip(batch, pool.map(one, batch), strict=True):
+                if isinstance(found, Failed):
+                    tell(f"    {pair.name}: {found}")
+                    data["failed"][pair.name] = str(found)
+                    continue
+                data["kernels"][pair.name] = found
+                data["failed"].pop(pair.name, None)
+            longest = max(longest, time.monotonic() - begun)
+            measured.save(path, data)
     tell(f"{len(data['kernels'])} kernels in {path}, {len(data['failed'])} failed.")
     return path
 

@@ -48,7 +48,7 @@ def triton_kernel(
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
     from triton.compiler.errors import CompilationError
-    from triton.experimental.gluon import GluonASTSource
+    from triton.experimental.gluon._runtime import GluonASTSource  # Triton 3.6 has it there alone
 
     names = list(signature)
     source = (GluonASTSource if function.is_gluon() else ASTSource)(

@@ -1,0 +1,101 @@
+"""The labs' solution notebooks on the GPU of this machine: which cells fail there, and what each check says.
+
+A learner with a GPU runs the same notebooks with the real packages. Each notebook runs in a kernel of its
+own; what a cell printed and how it failed is kept, and the outcome of every check.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from . import measured
+from .children import ROOT
+
+FOLDER = Path(__file__).parent / "notebooks"
+PATIENCE = 300  # seconds for one cell
+SHOWN = 2000  # characters of what a cell printed that are kept where it failed
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def all_of(labs: Iterable[str]) -> list[Path]:
+    """The sources of the notebooks of some labs by their numbers, of all for none."""
+    wanted = set(labs)
+    return [
+        path
+        for path in sorted((ROOT / "solutions").glob("[0-9]*/[0-9]*.py"))
+        if not wanted or path.parent.name[:2] in wanted
+    ]
+
+
+def run(source: Path) -> dict[str, Any]:
+    """Run one notebook to its end, also past cells that fail."""
+    import jupytext
+    from nbclient import NotebookClient
+
+    notebook = jupytext.read(source)
+    begun = time.monotonic()
+    ended = ""
+    try:
+        NotebookClient(
+            notebook,
+            timeout=PATIENCE,
+            kernel_name="python3",
+            allow_errors=True,
+            resources={"metadata": {"path": str(source.parent)}},
+        ).execute()
+    except Exception as error:  # a cell without end, a kernel that died: the rest was not run
+        ended = f"{type(error).__name__}: {str(error)[-SHOWN:]}"
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return {
+        "seconds": round(time.monotonic() - begun, 1),
+        "cells": len(code),
+        "ended": ended,
+        "failed": [_failure(number, cell) for number, cell in enumerate(code) if _error(cell)],
+        "checks": {name: said for cell in code for name, said in _checked(cell)},
+    }
+
+
+def _error(cell: Any) -> Any:
+    return next((o for o in cell.get("outputs", []) if o.output_type == "error"), None)
+
+
+def _failure(number: int, cell: Any) -> dict[str, Any]:
+    error = _error(cell)
+    trace = COLOURS.sub("", "\n".join(error.traceback))
+    return {
+        "cell": number,
+        "source": cell.source[:SHOWN],
+        "error": f"{error.ename}: {error.evalue}"[:SHOWN],
+        "trace": trace[-SHOWN:],
+    }
+
+
+def _checked(cell: Any) -> list[tuple[str, str]]:
+    """The exercise that a cell checks, and all that the check said in plain text."""
+    call = re.search(r"^gpulab\.check\(\s*[\"']([\w.]+)", cell.source, re.MULTILINE)
+    if not call:
+        return []
+    texts = []
+    for output in cell.get("outputs", []):
+        if output.output_type == "stream":
+            texts.append(output.text)
+        elif "data" in output:
+            texts.append(output.data.get("text/plain", ""))
+    return [(call[1], COLOURS.sub("", "\n".join(texts))[-SHOWN:])]
+
+
+def run_all(labs: Iterable[str], out: Path, jobs: int, tell: Callable[[str], None]) -> Path:
+    """Run notebooks, `jobs` at a time; the file is written after each."""
+    data: dict[str, Any] = {"format": measured.FORMAT, "notebooks": {}}
+    with ThreadPoolExecutor(jobs) as pool:
+        sources = all_of(labs)
+        for source, found in zip(sources, pool.map(run, sources), strict=True):
+            data["notebooks"][source.stem] = found
+            tell(f"{source.stem}: {len(found['failed'])} of {found['cells']} cells failed {found['ended']}")
+            measured.save(out, data)
+    return out
