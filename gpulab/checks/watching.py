@@ -6,10 +6,13 @@ Nothing is traced before it is asked for, so a failed check takes no longer.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from gpulab.analysis.profile.onto_simulator import onto_simulator
 from gpulab.foundation.errors import Message
 from gpulab.frontends.cuda.transfers import to_device
+from gpulab.simulator import device as devices
 
 from . import cases, launching, messages
 from .evidence.launch_trace import LaunchTrace, launch_trace_of
@@ -49,6 +52,8 @@ def watch() -> Trace:
     if not _last:
         raise NothingToWatch(messages.nothing_to_watch())
     answer, watched = _last[0]
+    if devices.uses_gpu():
+        answer = replace(answer, fn=onto_simulator(answer.fn))
     launched = launch_trace_of(answer.exercise).launched(answer)
     case = next(case for case in answer.exercise.cases if case.name == watched.case)
     with reference_device(answer.exercise.gpu):

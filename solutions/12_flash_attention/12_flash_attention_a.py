@@ -796,7 +796,7 @@ for name, padding in (
 ):
     weights = layer(tokens, tokens, tokens, key_padding_mask=padding)[1][0, 0]
     print(f"{name:24} weights of query 0: {[round(w, 2) for w in weights.tolist()]}")
-seen = torch.ones(4, 4, dtype=torch.bool)
+seen = torch.ones(4, 4, dtype=torch.bool, device=heads[0].device)
 seen[0] = False
 row = scaled_dot_product_attention(*(x[:, :, :4].float() for x in heads), attn_mask=seen)[0, 0, 0]
 print(f"SDPA, a row that sees nothing: {row[:3].tolist()}")

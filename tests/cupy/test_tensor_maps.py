@@ -276,3 +276,12 @@ def test_a_map_that_cannot_be_is_refused_in_words(shape, dtype, box, swizzle, ki
 def test_a_map_wants_the_last_axis_without_gaps() -> None:
     with pytest.raises(ValueError, match="side by side in memory"):
         gpulab.tensor_map(cp.zeros((8, 64), np.float32)[:, ::2], (8, 32))
+
+
+def test_a_map_of_a_simulated_array_is_ours_on_a_machine_with_a_gpu_too(monkeypatch):
+    here = gpulab.tensor_map(cp.zeros((64, 48), cp.float32), (8, 32)).tobytes()
+    monkeypatch.setattr(device, "uses_gpu", lambda: True)
+    there = gpulab.tensor_map(cp.zeros((64, 48), cp.float32), (8, 32)).tobytes()
+    rest = slice(8, None)  # behind the address
+    assert tensor_maps.decode(there).box == tensor_maps.decode(here).box
+    assert len(there) == 128 and there[rest] != bytes(120)

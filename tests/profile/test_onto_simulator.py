@@ -93,3 +93,22 @@ def test_arrays_of_a_gpu_are_copied_over_and_back() -> None:
         assert number == 3
         onto_simulator(add_one)[1, 32](there_a, there_out)
     assert np.array_equal(out.data, a.data + 1)
+
+
+def test_a_slice_of_a_gpus_array_is_copied_over_and_back_without_its_gaps() -> None:
+    class SliceOnGpu:
+        """As numba's: copied to the host with its gaps, and assigned to, but never copied into."""
+
+        def __init__(self, whole: np.ndarray) -> None:
+            self.whole = whole
+
+        def copy_to_host(self) -> np.ndarray:
+            return self.whole.copy()[:, ::2]
+
+        def __setitem__(self, where: slice, data: np.ndarray) -> None:
+            self.whole[:, ::2][where] = data
+
+    part = SliceOnGpu(np.zeros((4, 8), np.float32))
+    with arrays_there((part,)) as (there,):
+        there.copy_to_device(np.ones((4, 4), np.float32))
+    assert part.whole.sum() == 16 and part.whole[:, 1::2].sum() == 0

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from types import CellType, FunctionType
 from typing import Any
 
+import numpy as np
+
 from gpulab.frontends import cuda as simulated_cuda
 from gpulab.frontends.cuda.arrays import DeviceArray
 from gpulab.frontends.cuda.kernels import Kernel
@@ -129,9 +131,20 @@ def arrays_there(args: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     yield _there(args, moved)
     for old, new in moved:
         if isinstance(new, DeviceArray):
-            old.copy_to_device(new.copy_to_host())
+            _bring_back(old, new.copy_to_host())
         else:
             old.set(new.get())
+
+
+def _has_gaps(host: np.ndarray) -> bool:
+    return not (host.flags.c_contiguous or host.flags.f_contiguous)
+
+
+def _bring_back(there: Any, host: np.ndarray) -> None:
+    if _has_gaps(there.copy_to_host()):
+        there[:] = host  # numba copies into one piece of memory only, but assigns to a slice
+    else:
+        there.copy_to_device(host)
 
 
 def _there(args: tuple[Any, ...], moved: list[tuple[Any, Any]]) -> tuple[Any, ...]:
@@ -142,7 +155,9 @@ def _there(args: tuple[Any, ...], moved: list[tuple[Any, Any]]) -> tuple[Any, ..
         if isinstance(arg, tuple):
             new = _there(arg, moved)
         elif hasattr(arg, "copy_to_host") and not isinstance(arg, DeviceArray):
-            new = to_device(arg.copy_to_host())
+            host = arg.copy_to_host()
+            # A slice comes with the gaps that it has there; only its elements are copied.
+            new = to_device(host.copy(order="C") if _has_gaps(host) else host)
             moved.append((arg, new))
         elif cupy_onto_simulator.is_array(arg):
             new = asarray(arg.get())

@@ -68,6 +68,13 @@ def content(made: Any) -> bytes:
     return np.array([int(word) for word in made.opaque], np.uint64).tobytes()
 
 
+def is_simulated(array: Any) -> bool:
+    """Whether an array is one of the simulated device."""
+    from .arrays import ndarray
+
+    return isinstance(array, ndarray)
+
+
 def is_tensor_map(value: Any) -> bool:
     """Whether something is a ``CUtensorMap`` of ``cuda.bindings``."""
     return type(value).__name__ == "CUtensorMap" and hasattr(value, "opaque")
@@ -188,7 +195,8 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int = 0) -> np.void:
     >>> gpulab.tensor_map(cp.zeros((64, 48), cp.float32), (8, 32), swizzle=128).nbytes
     128
     """
-    encode: Any = _real().cuTensorMapEncodeTiled if devices.uses_gpu() else cuTensorMapEncodeTiled
+    on_gpu = devices.uses_gpu() and not is_simulated(array)  # checks simulate on every machine
+    encode: Any = _real().cuTensorMapEncodeTiled if on_gpu else cuTensorMapEncodeTiled
     if str(array.dtype) not in TYPES:
         known = ", ".join(TYPES)
         raise shorten(TypeError(f"A tensor map knows no elements of type {array.dtype}. It knows {known}."))
