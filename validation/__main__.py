@@ -84,6 +84,10 @@ def _parser() -> argparse.ArgumentParser:
     _file(one, "validation/sanitized/GPU.json")
     one.add_argument("--again", action="store_true", help="run what is in the file already, too")
     one.add_argument("--minutes", type=float, metavar="N", help="end after N minutes, to go on another time")
+    one = command("notebooks", _notebooks, "run the labs' solution notebooks on this machine's GPU")
+    one.add_argument("--only", nargs="+", default=[], metavar="LAB", help="labs by number: 03 12")
+    _file(one, "build/notebooks.json")
+    one.add_argument("--jobs", type=int, default=8, metavar="N", help="so many at the same time (8)")
     _inner(commands)
     return parser
 
@@ -167,6 +171,13 @@ def _sanitize(given: Any) -> None:
 
     path = sanitize.run(given.only, given.out, given.again, minutes=given.minutes)
     print(f"To keep it: git add {path}, and python docs/make_sanitizer.py for the page.")
+
+
+def _notebooks(given: Any) -> None:
+    from . import notebooks
+
+    path = notebooks.run_all(given.only, given.out or notebooks.USUAL, given.jobs, print)
+    print(f"What failed and what each check said is in {path}.")
 
 
 def _launches(variants: list[Variant], sizes: int) -> list[tuple[Variant, int]]:

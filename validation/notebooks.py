@@ -13,18 +13,27 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from gpulab.foundation.errors import Message
+
 from . import measured
 from .children import ROOT
 
-FOLDER = Path(__file__).parent / "notebooks"
+USUAL = ROOT / "build" / "notebooks.json"
 PATIENCE = 300  # seconds for one cell
 SHOWN = 2000  # characters of what a cell printed that are kept where it failed
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
+class UnknownLab(Message, LookupError):
+    """A number that no lab has."""
+
+
 def all_of(labs: Iterable[str]) -> list[Path]:
-    """The sources of the notebooks of some labs by their numbers, of all for none."""
+    """The sources of the notebooks of some labs by their numbers, of all for none. Raises UnknownLab."""
     wanted = set(labs)
+    there = {path.name[:2] for path in (ROOT / "solutions").glob("[0-9]*")}
+    if unknown := sorted(wanted - there):
+        raise UnknownLab(f"there is no lab {unknown[0]!r}; labs are {min(there)} to {max(there)}.")
     return [
         path
         for path in sorted((ROOT / "solutions").glob("[0-9]*/[0-9]*.py"))
@@ -90,7 +99,7 @@ def _checked(cell: Any) -> list[tuple[str, str]]:
 
 
 def run_all(labs: Iterable[str], out: Path, jobs: int, tell: Callable[[str], None]) -> Path:
-    """Run notebooks, `jobs` at a time; the file is written after each."""
+    """Run notebooks, `jobs` at a time; the file is written after each. Raises UnknownLab."""
     data: dict[str, Any] = {"format": measured.FORMAT, "notebooks": {}}
     with ThreadPoolExecutor(jobs) as pool:
         sources = all_of(labs)

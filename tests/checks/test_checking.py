@@ -137,6 +137,19 @@ def test_host_code_around_kernels_of_numba_is_checked_on_the_simulator(
     assert gpulab.check("toy.fill", fill).passed
 
 
+def test_a_kernel_of_numba_itself_is_watched_on_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "uses_gpu", lambda: True)
+
+    @numba_cuda.jit
+    def one_too_far(a, out):
+        i = numba_cuda.grid(1)
+        if i <= a.size:
+            out[i] = 2 * a[i]
+
+    assert not gpulab.check("toy.double", one_too_far).passed
+    assert gpulab.watch().kernel == "one_too_far"
+
+
 def test_a_check_leaves_no_device_memory_behind() -> None:
     gpulab.check("toy.double", double)
     used = device.current().memory.used
