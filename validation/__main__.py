@@ -87,9 +87,15 @@ def _parser() -> argparse.ArgumentParser:
     one = command("notebooks", _notebooks, "run the labs' solution notebooks on this machine's GPU")
     one.add_argument("--only", nargs="+", default=[], metavar="LAB", help="labs by number: 03 12")
     _file(one, "build/notebooks.json")
-    one.add_argument("--jobs", type=int, default=8, metavar="N", help="so many at the same time (8)")
+    one.add_argument("--jobs", type=_at_least_1, default=8, metavar="N", help="so many at a time (8)")
     _inner(commands)
     return parser
+
+
+def _at_least_1(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+    return int(text)
 
 
 def _only(parser: argparse.ArgumentParser) -> None:
@@ -125,6 +131,7 @@ def _inner(commands: Any) -> None:
     inner("_launch", launched(False), "file", "result", "keys")
     inner("_gpulab", _gpulab, "name", "result")
     inner("_corpus", _corpus, "name", "twin", "sheet")
+    inner("_notebook", _notebook, "source", "result")
 
 
 # What only some commands need is imported there: a measurement consists of many short processes.
@@ -140,6 +147,12 @@ def _corpus(name: str, twin: str, sheet: str) -> None:
     from . import sanitize
 
     sanitize.launch(name, twin, sheet)
+
+
+def _notebook(source: str, result: str) -> None:
+    from . import notebooks
+
+    measure.write(result, notebooks.run(Path(source)))
 
 
 def _list(given: Any) -> None:

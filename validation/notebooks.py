@@ -1,26 +1,30 @@
 """The labs' solution notebooks on the GPU of this machine: which cells fail there, and what each check says.
 
 A learner with a GPU runs the same notebooks with the real packages. Each notebook runs in a kernel of its
-own; what a cell printed and how it failed is kept, and the outcome of every check.
+own. The file holds the cells that failed, with their errors, and what every check said.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from gpulab.foundation.errors import Message
 
-from . import measured
+from . import children, measured
 from .children import ROOT
+from .machine import child
+from .measure import Failed, read
 
 USUAL = ROOT / "build" / "notebooks.json"
 PATIENCE = 300  # seconds for one cell
-SHOWN = 2000  # characters of what a cell printed that are kept where it failed
+LONGEST = 3600.0  # seconds for a batch of notebooks
+SHOWN = 2000  # characters that are kept of a cell, of how it failed and of what a check said
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -49,14 +53,16 @@ def run(source: Path) -> dict[str, Any]:
     notebook = jupytext.read(source)
     begun = time.monotonic()
     ended = ""
+    client = NotebookClient(
+        notebook,
+        timeout=PATIENCE,
+        kernel_name="python3",
+        allow_errors=True,
+        resources={"metadata": {"path": str(source.parent)}},
+    )
     try:
-        NotebookClient(
-            notebook,
-            timeout=PATIENCE,
-            kernel_name="python3",
-            allow_errors=True,
-            resources={"metadata": {"path": str(source.parent)}},
-        ).execute()
+        with tempfile.TemporaryDirectory() as folder:  # nobody's progress
+            client.execute(env={**os.environ, "GPULAB_PROGRESS": str(Path(folder) / "progress.json")})
     except Exception as error:  # a cell without end, a kernel that died: the rest was not run
         ended = f"{type(error).__name__}: {str(error)[-SHOWN:]}"
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -99,12 +105,37 @@ def _checked(cell: Any) -> list[tuple[str, str]]:
 
 
 def run_all(labs: Iterable[str], out: Path, jobs: int, tell: Callable[[str], None]) -> Path:
-    """Run notebooks, `jobs` at a time; the file is written after each. Raises UnknownLab."""
+    """Run notebooks, each in a process of its own and `jobs` at a time; the file is written after each batch.
+
+    Whatever ends the wait ends the notebooks that run. Raises UnknownLab.
+    """
     data: dict[str, Any] = {"format": measured.FORMAT, "notebooks": {}}
-    with ThreadPoolExecutor(jobs) as pool:
-        sources = all_of(labs)
-        for source, found in zip(sources, pool.map(run, sources), strict=True):
+    sources = all_of(labs)
+    for first in range(0, len(sources), jobs):
+        for source, found in _batch(sources[first : first + jobs]):
             data["notebooks"][source.stem] = found
-            tell(f"{source.stem}: {len(found['failed'])} of {found['cells']} cells failed {found['ended']}")
-            measured.save(out, data)
+            tell(f"{source.stem}: {_summary(found)}")
+        measured.save(out, data)
     return out
+
+
+def _batch(sources: list[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    with tempfile.TemporaryDirectory() as folder:
+        results = [Path(folder) / f"{source.stem}.json" for source in sources]
+        commands = [
+            child("_notebook", str(source), str(result))
+            for source, result in zip(sources, results, strict=True)
+        ]
+        ends = children.run_all(commands, LONGEST)
+        for source, ended, result in zip(sources, ends, results, strict=True):
+            try:
+                yield source, read(ended, result)
+            except Failed as error:
+                yield source, {"ended": str(error)}
+
+
+def _summary(found: Mapping[str, Any]) -> str:
+    if "cells" not in found:
+        return str(found["ended"])
+    stopped = f"; stopped: {found['ended']}" if found["ended"] else ""
+    return f"{len(found['failed'])} of {found['cells']} cells failed{stopped}"

@@ -6,8 +6,7 @@ import math
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
@@ -27,7 +26,7 @@ from .machine import CHILD, CannotMeasure, child, machine
 from .measure import Failed, read, say
 
 FOLDER = Path(__file__).parent / "sanitized"
-PATIENCE = 180.0  # seconds for one kernel under all tools
+PATIENCE = 180.0  # seconds for a batch of kernels under all tools
 TOGETHER = 4  # kernels at the same time
 TWINS = ("wrong", "mended")
 
@@ -97,35 +96,25 @@ def run(
     data = measured.begun(path, here, again)
     data |= {"machine": here, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
 
-    def one(pair: Any) -> dict[str, Any] | Failed:
-        try:
-            return {
-                "kind": pair.kind,
-                "lines": list(pair.lines),
-                "gpulab": _gpulab(pair.name),
-                "tools": _under_all(tool, pair.name, here["sheet"]),
-            }
-        except Failed as error:
-            return error
-
     left = [pair for pair in wanted if pair.name not in data["kernels"]]
-    with ThreadPoolExecutor(TOGETHER) as pool:
-        for first in range(0, len(left), TOGETHER):
-            begun = time.monotonic()
-            if begun + 1.2 * longest > until:
-                tell(f"The {minutes:g} minutes are over; the same command goes on from here.")
-                break
-            batch = left[first : first + TOGETHER]
-            tell(f"{first + len(batch)} of {len(left)}: {'; '.join(pair.name for pair in batch)}")
-            for pair, found in zip(batch, pool.map(one, batch), strict=True):
-                if isinstance(found, Failed):
-                    tell(f"    {pair.name}: {found}")
-                    data["failed"][pair.name] = str(found)
-                    continue
-                data["kernels"][pair.name] = found
-                data["failed"].pop(pair.name, None)
-            longest = max(longest, time.monotonic() - begun)
-            measured.save(path, data)
+    for first in range(0, len(left), TOGETHER):
+        begun = time.monotonic()
+        if begun + 1.2 * longest > until:
+            tell(f"The {minutes:g} minutes are over; the same command goes on from here.")
+            break
+        batch = left[first : first + TOGETHER]
+        tell(f"{first + len(batch)} of {len(left)}: {'; '.join(pair.name for pair in batch)}")
+        found = _found(tool, [pair.name for pair in batch], here["sheet"])
+        for pair in batch:
+            one = found[pair.name]
+            if isinstance(one, Failed):
+                tell(f"    {pair.name}: {one}")
+                data["failed"][pair.name] = str(one)
+                continue
+            data["kernels"][pair.name] = {"kind": pair.kind, "lines": list(pair.lines), **one}
+            data["failed"].pop(pair.name, None)
+        longest = max(longest, time.monotonic() - begun)
+        measured.save(path, data)
     tell(f"{len(data['kernels'])} kernels in {path}, {len(data['failed'])} failed.")
     return path
 
@@ -140,26 +129,29 @@ def nvrtc(gpu: str, sheet: hardware.GPU) -> str:
     raise CannotMeasure(f"{nvrtc_version()} makes no machine code for {gpu} ({sheet.capability}).")
 
 
-def _gpulab(name: str) -> dict[str, Any]:
+def _found(sanitizer: str, names: Sequence[str], sheet: str) -> dict[str, dict[str, Any] | Failed]:
+    """What gpulab and each tool report of both twins of some kernels, all at the same time, by name; Failed
+    where gpulab broke. A tool has ``told``, or an ``error`` that kept it from its end."""
+    runs = [(name, twin, tool) for name in names for twin in TWINS for tool in TOOLS]
     with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "result.json"
-        return read(children.run(child("_gpulab", name, str(result)), PATIENCE, CHILD), result)
-
-
-def _under_all(sanitizer: str, name: str, sheet: str) -> dict[str, dict[str, Any]]:
-    """What each tool reports of both twins, all at the same time: ``told``, or an ``error`` that kept it from
-    its end."""
-    runs = [(twin, tool) for twin in TWINS for tool in TOOLS]
-    with tempfile.TemporaryDirectory() as folder:
-        logs = [Path(folder) / f"{twin}-{tool}.txt" for twin, tool in runs]
-        commands = [
+        results = [Path(folder) / f"{number}.json" for number in range(len(names))]
+        logs = [Path(folder) / f"{number}.txt" for number in range(len(runs))]
+        ours = [child("_gpulab", name, str(file)) for name, file in zip(names, results, strict=True)]
+        theirs = [
             compute_sanitizer.command(sanitizer, tool, str(log), child("_corpus", name, twin, sheet))
-            for (twin, tool), log in zip(runs, logs, strict=True)
+            for (name, twin, tool), log in zip(runs, logs, strict=True)
         ]
-        found: dict[str, dict[str, Any]] = {twin: {} for twin in TWINS}
-        ends = children.run_all(commands, PATIENCE, CHILD)
-        for (twin, tool), log, ended in zip(runs, logs, ends, strict=True):
-            found[twin][tool] = _reported(ended, log)
+        ends = children.run_all([*ours, *theirs], PATIENCE, CHILD)
+        reported = {
+            run: _reported(ended, log) for run, ended, log in zip(runs, ends[len(ours) :], logs, strict=True)
+        }
+        found: dict[str, dict[str, Any] | Failed] = {}
+        for name, ended, file in zip(names, ends[: len(ours)], results, strict=True):
+            tools = {twin: {tool: reported[name, twin, tool] for tool in TOOLS} for twin in TWINS}
+            try:
+                found[name] = {"gpulab": read(ended, file), "tools": tools}
+            except Failed as error:
+                found[name] = error
         return found
 
 

@@ -6,13 +6,10 @@ Nothing is traced before it is asked for, so a failed check takes no longer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gpulab.analysis.profile.onto_simulator import onto_simulator
 from gpulab.foundation.errors import Message
 from gpulab.frontends.cuda.transfers import to_device
-from gpulab.simulator import device as devices
 
 from . import cases, launching, messages
 from .evidence.launch_trace import LaunchTrace, launch_trace_of
@@ -52,9 +49,7 @@ def watch() -> Trace:
     if not _last:
         raise NothingToWatch(messages.nothing_to_watch())
     answer, watched = _last[0]
-    if devices.uses_gpu():
-        answer = replace(answer, fn=onto_simulator(answer.fn))
-    launched = launch_trace_of(answer.exercise).launched(answer)
+    launched = launch_trace_of(answer.exercise).simulated(answer)
     case = next(case for case in answer.exercise.cases if case.name == watched.case)
     with reference_device(answer.exercise.gpu):
         arguments = cases.of(launched, case)
@@ -68,9 +63,9 @@ def watch() -> Trace:
 
         def again(*arrays: Any) -> None:
             if shape is None:
-                answer.fn(*arrays)
+                launched.fn(*arrays)
             else:
-                launching.launch(answer.fn, shape.grid, shape.block, shape.shared_bytes, list(arrays))
+                launching.launch(launched.fn, shape.grid, shape.block, shape.shared_bytes, list(arrays))
 
-        again.__name__ = name_of(answer.fn)
+        again.__name__ = name_of(launched.fn)
         return trace(again, *given, threads=list(watched.threads), launch=watched.launch)

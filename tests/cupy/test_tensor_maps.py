@@ -279,9 +279,9 @@ def test_a_map_wants_the_last_axis_without_gaps() -> None:
 
 
 def test_a_map_of_a_simulated_array_is_ours_on_a_machine_with_a_gpu_too(monkeypatch):
-    here = gpulab.tensor_map(cp.zeros((64, 48), cp.float32), (8, 32)).tobytes()
+    array = cp.zeros((64, 48), cp.float32)
+    ours = gpulab.tensor_map(array, (8, 32)).tobytes()
     monkeypatch.setattr(device, "uses_gpu", lambda: True)
-    there = gpulab.tensor_map(cp.zeros((64, 48), cp.float32), (8, 32)).tobytes()
-    rest = slice(8, None)  # behind the address
-    assert tensor_maps.decode(there).box == tensor_maps.decode(here).box
-    assert len(there) == 128 and there[rest] != bytes(120)
+    there = gpulab.tensor_map(array, (8, 32)).tobytes()
+    assert there == ours and tensor_maps.decode(there).box == tensor_maps.decode(ours).box
+    assert len(there) == 128 and there[8:] != bytes(120)

@@ -45,14 +45,14 @@ def compared(data: dict, sizes: int) -> Comparison:
     return compare(data["machine"]["gpu"], modelled, data["kernels"], measured.start(data))
 
 
+def missed(data: dict, sizes: int) -> set[str]:
+    return MISSED.get(data["machine"]["sheet"], {}).get(sizes, set())
+
+
 def test_every_kernel_was_measured_and_with_the_machine_code_of_today(data: dict):
     assert not data["failed"]
     assert set(data["kernels"]) == {v.key for v in variants()}
     assert not compared(data, SMALLEST).other_code, "python -m validation measure --again"
-
-
-def missed(data: dict, sizes: int) -> set[str]:
-    return MISSED.get(data["machine"]["sheet"], {}).get(sizes, set())
 
 
 def test_counts_reach_their_goals_at_the_smallest_sizes_but_for_those_named(data: dict):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from validation import notebooks
+from validation import measured, notebooks
 from validation.__main__ import main
 
 LAB = """# %%
@@ -47,3 +47,18 @@ def test_all_notebooks_of_a_lab_are_run_and_none_of_another() -> None:
 def test_a_lab_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["notebooks", "--only", "77"]) == 2
     assert "there is no lab '77'" in capsys.readouterr().err
+
+
+def test_no_notebooks_at_a_time_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["notebooks", "--jobs", "0"])
+    assert "'0' is no whole number of at least 1" in capsys.readouterr().err
+
+
+@pytest.mark.slow  # two notebooks, whole
+def test_the_file_holds_every_notebook_of_a_lab_with_its_checks(tmp_path: Path) -> None:
+    out = tmp_path / "notebooks.json"
+    assert main(["notebooks", "--only", "07", "--jobs", "2", "--out", str(out)]) == 0
+    found = measured.load(out)["notebooks"]
+    assert set(found) == {"07_cuda_cpp_and_cupy_a", "07_cuda_cpp_and_cupy_b"}
+    assert all(one["failed"] == [] and one["checks"] for one in found.values()), found

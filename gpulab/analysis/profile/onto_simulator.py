@@ -7,17 +7,15 @@ simulated from the start.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CellType, FunctionType
 from typing import Any
 
-import numpy as np
-
 from gpulab.frontends import cuda as simulated_cuda
 from gpulab.frontends.cuda.arrays import DeviceArray
 from gpulab.frontends.cuda.kernels import Kernel
-from gpulab.frontends.cuda.transfers import to_device
+from gpulab.frontends.cuda.transfers import has_gaps, to_device
 from gpulab.frontends.cupy import asarray
 
 from . import cupy_onto_simulator, triton_onto_simulator
@@ -127,40 +125,47 @@ def _reached(fn: FunctionType) -> Iterator[Any]:
 @contextmanager
 def arrays_there(args: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """Arguments for the simulated device: arrays on a GPU are copied over, and back at the end."""
-    moved: list[tuple[Any, Any]] = []
-    yield _there(args, moved)
-    for old, new in moved:
-        if isinstance(new, DeviceArray):
-            _bring_back(old, new.copy_to_host())
-        else:
-            old.set(new.get())
+    back: list[Callable[[], None]] = []
+    yield _there(args, back)
+    for bring in back:
+        bring()
 
 
-def _has_gaps(host: np.ndarray) -> bool:
-    return not (host.flags.c_contiguous or host.flags.f_contiguous)
-
-
-def _bring_back(there: Any, host: np.ndarray) -> None:
-    if _has_gaps(there.copy_to_host()):
-        there[:] = host  # numba copies into one piece of memory only, but assigns to a slice
-    else:
-        there.copy_to_device(host)
-
-
-def _there(args: tuple[Any, ...], moved: list[tuple[Any, Any]]) -> tuple[Any, ...]:
-    """`args` with arrays of the simulated device; CuPy's kernels take theirs in a tuple of its own."""
+def _there(args: tuple[Any, ...], back: list[Callable[[], None]]) -> tuple[Any, ...]:
+    """`args` with arrays of the simulated device; CuPy's kernels take theirs in a tuple of its own. `back`
+    gets what brings each array back."""
     found = []
     for arg in args:
         new = arg
         if isinstance(arg, tuple):
-            new = _there(arg, moved)
+            new = _there(arg, back)
         elif hasattr(arg, "copy_to_host") and not isinstance(arg, DeviceArray):
-            host = arg.copy_to_host()
-            # A slice comes with the gaps that it has there; only its elements are copied.
-            new = to_device(host.copy(order="C") if _has_gaps(host) else host)
-            moved.append((arg, new))
+            new = _numbas(arg, back)
         elif cupy_onto_simulator.is_array(arg):
-            new = asarray(arg.get())
-            moved.append((arg, new))
+            new = _cupys(arg, back)
         found.append(new)
     return tuple(found)
+
+
+def _numbas(old: Any, back: list[Callable[[], None]]) -> DeviceArray:
+    """A copy of an array of numba's. A slice comes with the gaps that it has on the GPU; its elements alone
+    are copied, and assigned to it at the end, since numba copies into one piece of memory only."""
+    host = old.copy_to_host()
+    gaps = has_gaps(host)
+    new = to_device(host.copy() if gaps else host)
+
+    def bring() -> None:
+        if gaps:
+            old[:] = new.copy_to_host()
+        else:
+            old.copy_to_device(new.copy_to_host())
+
+    back.append(bring)
+    return new
+
+
+def _cupys(old: Any, back: list[Callable[[], None]]) -> Any:
+    """A copy of an array of CuPy's."""
+    new = asarray(old.get())
+    back.append(lambda: old.set(new.get()))
+    return new

@@ -69,10 +69,14 @@ class LaunchTrace(OnArrays):
 
     def examine(self, answer: Answer) -> tuple[Part, ...]:
         """All parts, on the simulator, whatever the learner's device is."""
+        with reference_device(answer.exercise.gpu):
+            return examine(self.simulated(answer))
+
+    def simulated(self, answer: Answer) -> Launched:
+        """`launched`, with the kernel on the simulator, whatever the learner's device is."""
         if devices.uses_gpu():
             answer = replace(answer, fn=onto_simulator(answer.fn))
-        with reference_device(answer.exercise.gpu):
-            return examine(self.launched(answer))
+        return self.launched(answer)
 
     def launched(self, answer: Answer) -> Launched:
         """The answer with what this exercise says of launches."""

@@ -51,14 +51,24 @@ def to_device(
     if found is not None:
         return found
     host = obj if isinstance(obj, np.void) else np.asanyarray(obj)
-    if not isinstance(host, np.void) and not (host.flags.c_contiguous or host.flags.f_contiguous):
-        core = host[tuple(0 if stride == 0 else slice(None) for stride in host.strides)]
-        if not (core.flags.c_contiguous or core.flags.f_contiguous):
-            raise ArrayError(
-                f"this array of shape {host.shape} has gaps (strides {host.strides}) and cannot be copied in "
-                "one piece; pass np.ascontiguousarray(…)."
-            )
+    if not isinstance(host, np.void) and has_gaps(host):
+        raise ArrayError(
+            f"this array of shape {host.shape} has gaps (strides {host.strides}) and cannot be copied in "
+            "one piece; pass np.ascontiguousarray(…)."
+        )
     return host_copy(host, contents=copy, stream=stream)
+
+
+def has_gaps(host: np.ndarray) -> bool:
+    """Whether an array is no one piece of memory, which is all that a copy takes. A repeated axis is no gap.
+
+    >>> has_gaps(np.zeros((4, 8))[:, ::2]), has_gaps(np.broadcast_to(np.zeros(8), (4, 8)))
+    (True, False)
+    """
+    if host.flags.c_contiguous or host.flags.f_contiguous:
+        return False
+    core = host[tuple(0 if stride == 0 else slice(None) for stride in host.strides)]
+    return not (core.flags.c_contiguous or core.flags.f_contiguous)
 
 
 def host_copy(host: Any, contents: bool = True, stream: Stream | int = 0) -> DeviceArray:

@@ -22,6 +22,7 @@ from gpulab.simulator import device as devices
 from gpulab.simulator.simt import tensor_maps
 from gpulab.simulator.simt.tensor_maps import DRIVER_TYPES, INTERLEAVES, SPANS, WrongTensorMap
 
+from .arrays import ndarray
 from .driver import CUDADriverError
 
 Result = tuple[Any, Any]
@@ -66,13 +67,6 @@ def _made(data: bytes) -> Result:
 def content(made: Any) -> bytes:
     """The 128 bytes of a ``CUtensorMap``."""
     return np.array([int(word) for word in made.opaque], np.uint64).tobytes()
-
-
-def is_simulated(array: Any) -> bool:
-    """Whether an array is one of the simulated device."""
-    from .arrays import ndarray
-
-    return isinstance(array, ndarray)
 
 
 def is_tensor_map(value: Any) -> bool:
@@ -195,7 +189,7 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int = 0) -> np.void:
     >>> gpulab.tensor_map(cp.zeros((64, 48), cp.float32), (8, 32), swizzle=128).nbytes
     128
     """
-    on_gpu = devices.uses_gpu() and not is_simulated(array)  # checks simulate on every machine
+    on_gpu = devices.uses_gpu() and not isinstance(array, ndarray)  # checks simulate on every machine
     encode: Any = _real().cuTensorMapEncodeTiled if on_gpu else cuTensorMapEncodeTiled
     if str(array.dtype) not in TYPES:
         known = ", ".join(TYPES)
