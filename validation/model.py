@@ -28,7 +28,7 @@ def model(
     variant: Variant, size: int, gpu: GPU, clocks: tuple[float | None, float | None] = (None, None)
 ) -> dict[str, Any]:
     """What the simulator says of one launch, JSON-able: ``counts`` by the names of `metrics.TABLE`,
-    ``seconds`` with and ``kernel_seconds`` without the launch, the longest term of the time.
+    ``seconds`` and ``kernel_seconds`` at the clocks of the two measurements, the longest term of the time.
 
     `clocks` are those at which the two were measured, in Hz; the boost clock where that is not known. Raises
     WrongResult.
@@ -51,7 +51,7 @@ def model(
         "compiler": kernel.compiler,
         "counts": {name: value for name, value in counts.items() if value is not None},
         "seconds": time.seconds,
-        "kernel_seconds": alone.seconds - alone.parts["launch"],
+        "kernel_seconds": alone.seconds,
         "start": time.parts["launch"],
         "bound": time.bound.name,
     }

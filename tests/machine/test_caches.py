@@ -62,7 +62,7 @@ def far_apart(x, out):
 
 @cuda.jit
 def count(bins):
-    cuda.atomic.add(bins, cuda.threadIdx.x % 8, 1)
+    cuda.atomic.add(bins, cuda.threadIdx.x % bins.size, 1)
 
 
 def test_a_copy_reads_and_writes_each_sector_once():
@@ -125,6 +125,24 @@ def test_written_sectors_come_to_dram_when_others_need_their_place():
     assert found.dram_writes > 0.9 * n * 4 // SECTOR
 
 
+@cuda.jit
+def every(x, out, stride):
+    out[cuda.grid(1)] = x[cuda.grid(1) * stride]
+
+
+@cuda.jit
+def apart(x, out, stride):
+    out[cuda.grid(1) * stride] = x[cuda.grid(1)]
+
+
+@cuda.jit
+def both(x, out):
+    i = cuda.grid(1)
+    first = x[i % 32]
+    cuda.syncthreads()
+    out[i] = first + x[31 - i % 32]
+
+
 def test_atomics_work_in_the_l2():
     found = traffic(A100, count[3, 64], cuda.to_device(np.zeros(8, np.int32)))
     assert found.l1_reads == 0 and found.l1_hit_rate is None
@@ -157,9 +175,48 @@ def test_every_gpu_of_the_course_has_caches(name):
     assert Caches(hardware.find(name)).traffic == Traffic(*[0] * 9)
 
 
-def test_the_address_that_most_lanes_update_is_counted():
+def test_the_line_that_atomics_update_most_is_counted_in_passes():
     found = traffic(A100, count[3, 64], cuda.to_device(np.zeros(8, np.int32)))
-    assert found.hottest == 3 * 64 // 8
+    assert found.hottest == 3 * 64 // 8, "four lanes of each warp take turns on each of eight words"
+    spread = traffic(A100, count[3, 64], cuda.to_device(np.zeros(64, np.int32)))
+    assert spread.hottest == 3 * 4, "a pass for each of a line's four sectors"
+
+
+def test_a_miss_on_hopper_brings_two_sectors_and_the_second_is_no_hit_while_it_comes():
+    x, out = cuda.to_device(np.ones(32 * 32, np.float32)), cuda.device_array(32, np.float32)
+    wide = traffic(hardware.find("H100"), every[1, 32], x, out, 32)
+    assert (wide.l2_reads, wide.dram_reads) == (32, 64)
+    whole = traffic(hardware.find("H100"), every[1, 32], x, out, 1)
+    assert (whole.l2_reads, whole.l2_read_hits, whole.dram_reads) == (4, 0, 4)
+    assert traffic(A100, every[1, 32], x, out, 32).dram_reads == 32
+
+
+def test_a_warp_waits_for_the_last_of_its_sectors_and_for_those_on_their_way():
+    """Four warps load the same line: the first sends for it, the others wait as long. The next load of the
+    same line finds it in the L1."""
+    watch = Caches(A100)
+    x, out = cuda.to_device(np.ones(32, np.float32)), cuda.device_array(128, np.float32)
+    with device.current().observed(lambda _: watch):
+        both[1, 128](x, out)
+    assert sorted(waited.tolist() for waited in watch.waits.values()) == [[0, 0, 4], [4, 0, 0]]
+    assert watch.traffic.l1_hits == 4 * 3 + 4 * 4
+
+
+def test_lines_are_counted_once_for_a_request_and_twice_where_a_sector_is_written_in_part():
+    x, out = cuda.to_device(np.ones(32 * 32, np.float32)), cuda.device_array(32 * 32, np.float32)
+    assert traffic(A100, copy[1, 32], x, out).l2_lines == 1 + 1
+    assert traffic(A100, every[1, 32], x, out, 32).l2_lines == 32 + 1
+    assert traffic(A100, apart[1, 32], x, out, 32).l2_lines == 1 + 2 * 32
+
+
+def test_the_kernels_own_bytes_come_from_dram_once():
+    watch = Caches(A100, code_bytes=3000)
+    x, out = cuda.to_device(np.ones(64, np.float32)), cuda.device_array(64, np.float32)
+    with device.current().observed(lambda _: watch):
+        copy[1, 64](x, out)
+        copy[1, 64](x, out)
+    first, second = watch.steps
+    assert Traffic(*first).dram_reads == 94 + 8 and Traffic(*second).dram_reads == 0
 
 
 def test_the_steps_of_two_launches_make_their_sum():
@@ -267,5 +324,5 @@ def test_the_caches_do_what_a_second_model_does(warps, l1, l2, sms):
         told(watch, kind, block, addresses)
         accesses.append((kind, block % sms, (addresses // SECTOR).tolist()))
     watch.end()
-    found = replace(watch.traffic, hottest=0)
+    found = replace(watch.traffic, hottest=0, l2_lines=0)
     assert found == walked(accesses, l1, l2, sms)

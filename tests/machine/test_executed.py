@@ -10,7 +10,7 @@ from gpulab import cuda
 from gpulab import cupy as cp
 from gpulab.analysis.machine import PIPES, pipe_of, pipe_of_ptx, sass
 from gpulab.analysis.machine.basic_blocks import split
-from gpulab.analysis.machine.executed import executed, marked
+from gpulab.analysis.machine.executed import Line, executed, marked
 from gpulab.simulator import ptx
 from gpulab.simulator.compile.cuda_c import cuda_c_module
 from gpulab.simulator.compile.machine_code import MachineInstruction
@@ -53,6 +53,10 @@ def instructions(*texts: str) -> list[MachineInstruction]:
         label, colon, code = rest.partition(": ")
         found.append(MachineInstruction(16 * n, code if colon else rest, int(line), label if colon else ""))
     return found
+
+
+def whole_warps(lines: dict[int, int]) -> dict[int, Line]:
+    return {line: Line(warps, 32 * warps) for line, warps in lines.items()}
 
 
 def test_every_opcode_has_one_pipe():
@@ -215,7 +219,41 @@ def test_a_loop_in_two_copies_and_one_shares_what_its_line_counts():
         "3 @P1 BRA `(.L_x_1)",
         "4 EXIT",
     )
-    assert executed(listing, {1: 10, 2: 70, 3: 70, 4: 10}, 10) == [10, 30, 30, 30, 10, 10, 10]
+    lines = whole_warps({1: 10, 2: 70, 3: 70, 4: 10})
+    assert executed(listing, lines, 320) == [10, 30, 30, 30, 10, 10, 10]
+
+
+def test_a_test_between_two_copies_of_a_loop_runs_as_often_as_branches_lead_there():
+    """ptxas has made 16 rounds into four of four; line 3, the loop's own test, stands in both blocks. Between
+    the copies it runs once, although the PTX ran it 16 times."""
+    listing = instructions(
+        "1 MOV R1, RZ",
+        "2 .L_x_0: FFMA R0, R0, R1, 1",
+        "2 FFMA R0, R0, R1, 1",
+        "2 FFMA R0, R0, R1, 1",
+        "2 FFMA R0, R0, R1, 1",
+        "3 @P0 BRA `(.L_x_0)",
+        "3 ISETP.NE.AND P1, PT, R4, RZ, PT",
+        "3 @!P1 BRA `(.L_x_2)",
+        "2 .L_x_1: FFMA R0, R0, R1, 1",
+        "3 @P1 BRA `(.L_x_1)",
+        "4 .L_x_2: EXIT",
+    )
+    lines = whole_warps({1: 10, 2: 160, 3: 160, 4: 10})
+    assert executed(listing, lines, 320) == [10, *[40] * 5, 10, 10, 0, 0, 10]
+
+
+def test_where_lanes_meet_again_the_warp_is_whole():
+    """BSYNC has the line before the meeting, which one lane of each of 10 warps ran."""
+    listing = instructions(
+        "1 BSSY B0, `(.L_x_0)",
+        "1 @P0 BRA `(.L_x_0)",
+        "2 STS [R0], R1",
+        "2 .L_x_0: BSYNC B0",
+        "3 EXIT",
+    )
+    lines = whole_warps({1: 10, 3: 10}) | {2: Line(10, 10)}
+    assert executed(listing, lines, 320) == [10] * 5
 
 
 def test_what_only_a_call_leads_to_and_a_branch_of_lanes_apart_do_not_run():
@@ -228,7 +266,7 @@ def test_what_only_a_call_leads_to_and_a_branch_of_lanes_apart_do_not_run():
         "5 .L_x_1: EXIT",
         "2 .L_x_9: SHFL.DOWN PT, R4, R19, 0x10, 0x1f",
     )
-    assert executed(listing, dict.fromkeys(range(1, 6), 6), 6) == [6, 6, 6, 6, 0, 6, 0]
+    assert executed(listing, whole_warps(dict.fromkeys(range(1, 6), 6)), 192) == [6, 6, 6, 6, 0, 6, 0]
 
 
 def test_a_branch_whose_condition_is_an_operand_may_not_be_taken():

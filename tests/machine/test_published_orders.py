@@ -148,7 +148,7 @@ def test_the_ladder_of_matrix_products_has_its_published_order():
         kernel, grid, c = cp.RawKernel(PRODUCTS, name), (n // tile, n // tile), cp.zeros(n * n, cp.float32)
         run = partial(kernel, grid, (threads,), (a, a, c, n))
         found[name] = alone(modelled(run, gpu=gpu, sample=9))
-    assert in_another_order(found, LADDER) == {("coalesced", "tiled")}
+    assert not in_another_order(found, LADDER)
 
 
 @pytest.mark.parametrize("gpu", ["V100", "A100", "H100"])
@@ -158,7 +158,7 @@ def test_transposes_have_their_published_order(gpu):
     for name in TRANSPOSES:
         kernel, grid, b = cp.RawKernel(PLANES, name), (n // 32, n // 32), cp.zeros(n * n, cp.float32)
         found[name] = alone(modelled(partial(kernel, grid, (32, 8), (a, b, n)), gpu=gpu, sample=72))
-    assert in_another_order(found, TRANSPOSES) <= {("naive", "in_tiles")}
+    assert not in_another_order(found, TRANSPOSES)
 
 
 def test_the_kernels_of_the_ladder_compute_the_product():

@@ -78,7 +78,7 @@ def code(*lines: str) -> list[MachineInstruction]:
 
 def test_a_warp_goes_on_while_products_are_made_and_waits_where_it_says_so():
     """Three products of 256 columns, at half a cycle a column: 3 · 128 cycles from the first cycle on."""
-    latency = latency_of(30, 500, column=0.5)
+    latency = latency_of(30, lambda line: 500, column=0.5)
     products = ["HGMMA.64x256x16.F32 R24, gdesc[UR4], R24"] * 2 + [
         "HGMMA.64x256x16.F32 R24, gdesc[UR4], R24, gsb0"
     ]
@@ -90,6 +90,6 @@ def test_a_warp_goes_on_while_products_are_made_and_waits_where_it_says_so():
 
 def test_a_narrow_product_takes_as_long_as_any_other():
     """8 columns would be 4 cycles; no product is done before 32."""
-    latency = latency_of(30, 500, column=0.5)
+    latency = latency_of(30, lambda line: 500, column=0.5)
     lines = "QGMMA.64x8x32.F32.E4M3.E4M3 R24, gdesc[UR4], RZ, !UPT, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x0"
     assert cycles(code(*lines), latency) == 1 + 32

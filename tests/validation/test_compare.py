@@ -10,6 +10,7 @@ import pytest
 
 from gpulab.plot import style
 from gpulab.simulator import hardware
+from gpulab.simulator.hardware import pipelines
 from validation import children, goals, measured
 from validation.case import Variant
 from validation.compare import compare
@@ -163,15 +164,16 @@ def test_times_are_modelled_at_the_clocks_at_which_they_were_measured():
     (usual,) = model_all([(chain, size)], gpu)[chain.key].values()
     (seen,) = model_all([(chain, size)], gpu, measured=measured)[chain.key].values()
     alone = usual["seconds"] - usual["start"]
-    assert seen["seconds"] - seen["start"] == pytest.approx(2 * alone), "cycles take twice as long"
-    assert seen["kernel_seconds"] == pytest.approx(4 * alone)
+    nearly = {"rel": 0.01}  # DRAM keeps its pace
+    assert seen["seconds"] - seen["start"] == pytest.approx(2 * alone, **nearly), "cycles take twice as long"
+    assert seen["kernel_seconds"] - seen["start"] == pytest.approx(4 * alone, **nearly)
     assert seen["counts"] == usual["counts"]
 
 
 def test_the_start_that_was_measured_takes_the_place_of_the_assumed_one(modelled, as_modelled):
     found = compare("H200", modelled, as_modelled, start=5e-6)
     for name, (ours, theirs) in found.times["seconds"].items():
-        assert ours == pytest.approx(theirs - 2e-6 + 5e-6), name
+        assert ours == pytest.approx(theirs - float(pipelines.LAUNCH) + 5e-6), name
     assert found.times["kernel_seconds"] == compare("H200", modelled, as_modelled).times["kernel_seconds"]
     assert "does nothing took 5.00 µs" in str(found)
     assert measured.start({"start": {"median": 5e-6}}) == 5e-6 and measured.start({}) is None

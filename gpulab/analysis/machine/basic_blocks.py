@@ -12,6 +12,7 @@ TEXT = re.compile(r"^(?:@(!?U?P\w+)\s+)?(\S+)")
 TARGET = re.compile(r"`\((\.L_\w+)\)")
 RARELY = ("BRA.DIV", "BRA.CONV")  # taken where a warp's lanes are apart although they should be together
 CONDITION = re.compile(r"\s!?U?P\d,")  # as in BRA.U !UP0, `(.L_x_0)
+LEAVES = frozenset(("EXIT", "RET", "KILL"))
 ENDS = frozenset(("BRA", "BRX", "BRXU", "JMP", "EXIT", "RET", "KILL"))
 
 
@@ -29,10 +30,13 @@ def guarded(instruction: MachineInstruction) -> bool:
 @dataclass(frozen=True)
 class Block:
     """Instructions that always run one after the other; `reached` is False where only a call leads there, as
-    to the slow paths of a division."""
+    to the slow paths of a division. `ways` are the numbers of the blocks that may follow, and `ends` says
+    whether a thread may leave the kernel at its end."""
 
     instructions: tuple[MachineInstruction, ...]
     reached: bool = True
+    ways: tuple[int, ...] = ()
+    ends: bool = False
 
 
 def split(listing: Sequence[MachineInstruction]) -> list[Block]:
@@ -45,29 +49,42 @@ def split(listing: Sequence[MachineInstruction]) -> list[Block]:
         if opcode(instruction).partition(".")[0] in ENDS:
             pieces.append([])
     pieces = [piece for piece in pieces if piece]
-    reached = _reached(pieces)
-    return [Block(tuple(piece), number in reached) for number, piece in enumerate(pieces)]
+    ways = _ways(pieces)
+    reached = _reached(pieces, ways)
+    return [
+        Block(
+            tuple(piece),
+            number in reached,
+            tuple(way for way in ways[number] if way in reached) if number in reached else (),
+            opcode(piece[-1]).partition(".")[0] in LEAVES or (number == len(pieces) - 1),
+        )
+        for number, piece in enumerate(pieces)
+    ]
 
 
-def _reached(pieces: list[list[MachineInstruction]]) -> set[int]:
+def _ways(pieces: list[list[MachineInstruction]]) -> list[list[int]]:
+    """For each block the blocks that may follow it."""
+    at = {piece[0].label: number for number, piece in enumerate(pieces) if piece[0].label}
+    found = []
+    for number, piece in enumerate(pieces):
+        ways = [at[target] for instruction in piece for target in _targets(instruction) if target in at]
+        if _goes_on(piece[-1]) and number + 1 < len(pieces):
+            ways.append(number + 1)
+        found.append(list(dict.fromkeys(ways)))
+    return found
+
+
+def _reached(pieces: list[list[MachineInstruction]], ways: list[list[int]]) -> set[int]:
     """The blocks to which branches lead from the first one. A block that calls a function is left out, unless
     the kernel cannot go around it: its result is needed in rare cases only."""
-    at = {piece[0].label: number for number, piece in enumerate(pieces) if piece[0].label}
     calls = {n for n, piece in enumerate(pieces) if any(map(_calls, piece))}
     found: set[int] = set()
     todo = [0]
     while todo:
         number = todo.pop()
-        if number in found or number >= len(pieces):
-            continue
-        found.add(number)
-        ways = [
-            at[target] for instruction in pieces[number] for target in _targets(instruction) if target in at
-        ]
-        last = pieces[number][-1]
-        if _goes_on(last):
-            ways.append(number + 1)
-        todo += [way for way in ways if way not in calls] or ways
+        if number not in found:
+            found.add(number)
+            todo += [way for way in ways[number] if way not in calls] or ways[number]
     return found
 
 

@@ -7,6 +7,10 @@ are simulated at once take turns, instruction by instruction, warp by warp.
 
 What no maker publishes is assumed: 16 ways, least recently used goes first, the set is a hash of the line's
 number. Local memory, constants and textures are left out.
+
+A warp waits for the last of its sectors. So each load also counts how far its warps had to wait: for the L1,
+the L2 or DRAM. A sector that another warp asks for in the same instruction is still on its way, and finding
+its place taken saves no time.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import numba
 import numpy as np
 
 from gpulab.analysis.profile.modelled import SECTOR, Traffic
+from gpulab.simulator.hardware import pipelines
 from gpulab.simulator.hardware.gpu import GPU
 from gpulab.simulator.simt import Access, Observer
 from gpulab.simulator.simt.opcodes import is_volatile
@@ -28,27 +33,39 @@ SECTORS = LINE // SECTOR
 TAG = 46  # bits of a sector's number: addresses have 51 at most
 READ, WRITE, ATOMIC = 0, 1, 2
 # What is counted, in sectors.
-L1_READS, L1_HITS, L2_READS, L2_READ_HITS, L2_WRITES, L2_ATOMICS, DRAM_READS, DRAM_WRITES = range(8)
-PENDING = 1 << 18  # addresses of atomics that wait to be added up
+L1_READS, L1_HITS, L2_READS, L2_READ_HITS, L2_WRITES, L2_ATOMICS, DRAM_READS, DRAM_WRITES, L2_LINES = range(9)
+BESIDE = 3
+IN_L1 = 4  # beside a level: the L1 has the sector, or has sent for it
+WORDS = SECTOR // 4
+PENDING = 1 << 18  # lines of atomics that wait to be added up
+LEVELS = ("L1", "L2", "DRAM")  # where the last sector that a warp waits for comes from
 
 
 class Caches(Observer):
     """Simulates the caches of a GPU; read `traffic` after the launch. They are empty at its start, as under
     Nsight Compute, which flushes them. One that watches several launches keeps what it has; `steps` is what
-    each of them added.
+    each of them added. `waits` says, for each line of the PTX that reads global memory, how many of its warps
+    waited for each of `LEVELS`.
 
     `shared_bytes` is the part of each SM's memory that is shared memory; the rest is the L1. `added_up` are
-    the lines of the PTX whose atomics a warp adds up before one of its lanes carries them out.
+    the lines of the PTX whose atomics a warp adds up before one of its lanes carries them out. `code_bytes`
+    come from DRAM for the kernel itself, whatever it loads.
     """
 
-    def __init__(self, gpu: GPU, shared_bytes: int = 0, added_up: Set[int] = frozenset()) -> None:
+    def __init__(
+        self, gpu: GPU, shared_bytes: int = 0, added_up: Set[int] = frozenset(), code_bytes: int = 0
+    ) -> None:
         self._added_up = added_up
         self.sms = int(gpu.sms)
+        self._fetch = int(pipelines.l2_fetch(gpu.cc)) // SECTOR
+        self.waits: dict[int, Array] = {}
+        self._instructions = 0
         self._l1 = _Cache(int(gpu.l1_bytes) - shared_bytes, self.sms)
         self._l2 = _Cache(int(gpu.l2_bytes), 1)
-        self._counts = np.zeros(8, np.int64)
+        self._counts = np.zeros(9, np.int64)
+        self._counts[DRAM_READS] = -(-code_bytes // SECTOR)
         self._clock = np.zeros(1, np.int64)
-        self._updates: list[tuple[Array, Array]] = []  # addresses that atomics update, and how often
+        self._updates: list[tuple[Array, Array]] = []  # lines that atomics update, and in how many passes
         self._marks = [np.zeros(len(self._counts) + 2, np.int64)]  # counts so far, at the end of each launch
 
     def access(self, access: Access) -> None:
@@ -70,28 +87,45 @@ class Caches(Observer):
         kind = {"load": READ, "store": WRITE}.get(access.kind, ATOMIC)
         past_l1 = is_volatile(access.instruction) or "cg" in access.instruction.parts
         if kind == ATOMIC:
+            updated, place = np.unique(warp << TAG | address // SECTOR, return_inverse=True)
+            words = np.bincount(place * WORDS + address % SECTOR // 4, minlength=WORDS * updated.size)
             once = access.instruction.line in self._added_up
-            self._update(address[np.unique(warp, return_index=True)[1]] if once else address)
-        _walk(sm, sectors, kind, past_l1, *self._l1.state, *self._l2.state, self._counts, self._clock)
+            passes = np.ones(updated.size, np.int64) if once else words.reshape(-1, WORDS).max(1)
+            self._update((updated & ((1 << TAG) - 1)) // SECTORS, passes)
+        self._instructions += 1
+        levels = np.zeros(keys.size, np.int64)
+        _walk(
+            sm, sectors, kind, past_l1, self._fetch, *self._l1.state, *self._l2.state,
+            self._counts, self._clock, self._instructions, levels,
+        )  # fmt: skip
+        lines = np.unique(keys[levels & IN_L1 == 0] // SECTORS).size
+        in_part = kind == WRITE and access.size * row.size < SECTOR * keys.size
+        self._counts[L2_LINES] += 2 * lines if in_part else lines
+        if kind != WRITE:
+            first = np.flatnonzero(np.diff(keys >> TAG, prepend=-1))
+            waited = np.bincount(np.maximum.reduceat(levels & ~IN_L1, first), minlength=len(LEVELS))
+            line = access.instruction.line
+            self.waits[line] = self.waits.get(line, 0) + waited
 
-    def _update(self, address: Array) -> None:
-        self._updates.append(np.unique(address, return_counts=True))
-        if sum(addresses.size for addresses, _ in self._updates) > PENDING:
+    def _update(self, lines: Array, passes: Array) -> None:
+        self._updates.append((lines, passes))
+        if sum(lines.size for lines, _ in self._updates) > PENDING:
             self._add_up()
 
     def _add_up(self) -> Array:
-        """How often each address was updated."""
+        """How many passes each line took."""
         if not self._updates:
             return np.zeros(0, np.int64)
-        addresses, place = np.unique(np.concatenate([a for a, _ in self._updates]), return_inverse=True)
-        times = np.zeros(addresses.size, np.int64)
-        np.add.at(times, place, np.concatenate([n for _, n in self._updates]))
-        self._updates = [(addresses, times)]
+        lines, place = np.unique(np.concatenate([lines for lines, _ in self._updates]), return_inverse=True)
+        times = np.zeros(lines.size, np.int64)
+        np.add.at(times, place, np.concatenate([passes for _, passes in self._updates]))
+        self._updates = [(lines, times)]
         return times
 
     def end(self) -> None:
         hottest = int(self._add_up().max(initial=0))
-        self._marks.append(np.array([*self._counts, self._l2.dirty.sum(), hottest]))
+        *counts, lines = self._counts
+        self._marks.append(np.array([*counts, self._l2.dirty.sum(), hottest, lines]))
 
     @property
     def steps(self) -> Sequence[Array]:
@@ -105,7 +139,9 @@ class Caches(Observer):
 
 
 class _Cache:
-    """`copies` caches of `nbytes` bytes: tags, sectors that are valid and dirty, and the time of last use."""
+    """`copies` caches of `nbytes` bytes: tags, sectors that are valid and dirty, the time of last use, and
+    with which instruction each sector came, times 4, plus the level that it came from (BESIDE: it came along
+    with its neighbour and nobody has asked for it)."""
 
     def __init__(self, nbytes: int, copies: int) -> None:
         sets = max(nbytes // (LINE * WAYS), 1)
@@ -113,10 +149,11 @@ class _Cache:
         self.valid = np.zeros((copies, sets, WAYS, SECTORS), np.bool_)
         self.dirty = np.zeros((copies, sets, WAYS, SECTORS), np.bool_)
         self.used = np.zeros((copies, sets, WAYS), np.int64)
+        self.came = np.zeros((copies, sets, WAYS, SECTORS), np.int64)
 
     @property
-    def state(self) -> tuple[Array, Array, Array, Array]:
-        return self.tags, self.valid, self.dirty, self.used
+    def state(self) -> tuple[Array, Array, Array, Array, Array]:
+        return self.tags, self.valid, self.dirty, self.used, self.came
 
 
 @numba.njit(cache=True)
@@ -153,35 +190,46 @@ def _make_room(line, tags, valid, dirty, used):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def _level(came, instruction, own):  # type: ignore[no-untyped-def]
+    """Where a sector that is found comes from: still from beyond, if this very instruction sent for it."""
+    return min(came & 3, 2) if came >> 2 == instruction else own
+
+
+@numba.njit(cache=True)
 def _walk(  # type: ignore[no-untyped-def]
-    sms, sectors, kind, past_l1, tags1, valid1, dirty1, used1, tags2, valid2, dirty2, used2, counts, clock
-):
-    """One instruction's sectors through both levels."""
+    sms, sectors, kind, past_l1, fetch, tags1, valid1, dirty1, used1, came1, tags2, valid2, dirty2, used2,
+    came2, counts, clock, instruction, levels,
+):  # fmt: skip
+    """One instruction's sectors through both levels. `levels` is filled with where each was found."""
     for n in range(sectors.size):
         clock[0] += 1
         sm, line, part = sms[n], sectors[n] // SECTORS, sectors[n] % SECTORS
-        home = _set_of(line, tags1.shape[1])
-        way = _find(line, tags1[sm, home])
-        if kind == READ and not past_l1:
+        home1 = _set_of(line, tags1.shape[1])
+        way1 = _find(line, tags1[sm, home1])
+        keeps = kind == READ and not past_l1
+        if keeps:
             counts[L1_READS] += 1
-            if way >= 0 and valid1[sm, home, way, part]:
+            if way1 >= 0 and valid1[sm, home1, way1, part]:
                 counts[L1_HITS] += 1
-                used1[sm, home, way] = clock[0]
+                used1[sm, home1, way1] = clock[0]
+                levels[n] = IN_L1 | _level(came1[sm, home1, way1, part], instruction, 0)
                 continue
-            if way < 0:
-                way, _ = _make_room(
-                    line, tags1[sm, home], valid1[sm, home], dirty1[sm, home], used1[sm, home]
+            if way1 < 0:
+                way1, _ = _make_room(
+                    line, tags1[sm, home1], valid1[sm, home1], dirty1[sm, home1], used1[sm, home1]
                 )
-            valid1[sm, home, way, part] = True
-            used1[sm, home, way] = clock[0]
-        elif kind == ATOMIC and way >= 0:
-            valid1[sm, home, way, part] = False
+            valid1[sm, home1, way1, part] = True
+            used1[sm, home1, way1] = clock[0]
+        elif kind == ATOMIC and way1 >= 0:
+            valid1[sm, home1, way1, part] = False
         home = _set_of(line, tags2.shape[1])
         way = _find(line, tags2[0, home])
         if way < 0:
             way, left = _make_room(line, tags2[0, home], valid2[0, home], dirty2[0, home], used2[0, home])
             counts[DRAM_WRITES] += left
-        hit = valid2[0, home, way, part]
+        came = came2[0, home, way, part]
+        there = valid2[0, home, way, part]
+        hit = there and came != instruction << 2 | BESIDE
         if kind == READ:
             counts[L2_READS] += 1
             counts[L2_READ_HITS] += hit
@@ -189,8 +237,18 @@ def _walk(  # type: ignore[no-untyped-def]
             counts[L2_WRITES] += 1
         else:
             counts[L2_ATOMICS] += 1
-        if kind != WRITE and not hit:
-            counts[DRAM_READS] += 1
+        levels[n] = _level(came, instruction, 1) if there else 2
+        if kind != WRITE:
+            if not there:
+                first = part // fetch * fetch
+                for near in range(first, first + fetch):
+                    if not valid2[0, home, way, near]:
+                        counts[DRAM_READS] += 1
+                        valid2[0, home, way, near] = True
+                        came2[0, home, way, near] = instruction << 2 | BESIDE
+            came2[0, home, way, part] = came2[0, home, way, part] >> 2 << 2 | 2
+        if keeps:
+            came1[sm, home1, way1, part] = instruction << 2 | levels[n]
         if kind != READ:
             dirty2[0, home, way, part] = True
         valid2[0, home, way, part] = True

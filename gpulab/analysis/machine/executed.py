@@ -4,7 +4,8 @@ PTX is what is simulated and counted; ptxas makes other instructions of it. Each
 the PTX, which the machine code names when every instruction of the PTX is marked with its own line. So a
 basic block of machine code runs as often as the lines say that it holds. Where ptxas has unrolled a loop, a
 line is part of several blocks, and occurs several times in one of them. Loads, stores and other instructions
-that it neither doubles nor moves show how often.
+that it neither doubles nor moves show how often. What they leave open follows from the branches: as many
+threads leave a block as come to it (`flow`).
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from gpulab.simulator.compile.machine_code import sass as listing_of
 from gpulab.simulator.observe import Counts
 
 from .basic_blocks import Block, guarded, opcode, split
+from .least_squares import nonnegative
 from .pipes import PIPES, opcodes, pipe_of
 from .watching import Seen, watched
 
 # Instructions of which ptxas makes one for one of PTX, and which it leaves in their loop.
-KEPT = opcodes(
-    "LD LDG LDS LDL LDSM LDGSTS ST STG STS STL ATOM ATOMG ATOMS RED REDG SHFL BAR HMMA IMMA DMMA QMMA"
-)
+KEPT = opcodes("LD LDG LDS LDL LDSM LDGSTS ST STG STS STL ATOM ATOMG ATOMS RED REDG SHFL BAR")
 # … and those that are mostly so.
 MOSTLY = opcodes("FFMA FMUL FADD DFMA DMUL DADD HFMA2 HADD2 HMUL2 IADD3 IMAD LOP3 LEA SHF MUFU")
+MANY = 2  # kinds of machine instructions for one of PTX: where there are more, it is a whole calculation
 
 Array = np.ndarray
 
@@ -152,7 +153,9 @@ def sass(
 def of_kernel(kernel: CompiledKernel, counts: Sequence[Counts], cc: tuple[int, int]) -> Executed:
     """What launches of one kernel execute; `counts` are theirs."""
     listing = machine_code(kernel, cc)
-    warps = executed(listing, by_line(counts), sum(map(_warps, counts)))
+    lines = by_line(counts)
+    threads = sum(_threads(count) for count in counts)
+    warps = executed(listing, lines, threads)
     return Executed(kernel.name, cc, listing, tuple(warps), sum(c.total("warps") for c in counts))
 
 
@@ -196,60 +199,123 @@ def marked(text: str) -> str:
     return "\n".join([*lines, '\t.file 1 "kernel.ptx"', ""])
 
 
-def by_line(counts: Sequence[Counts]) -> dict[int, int]:
-    """How many warps ran each line of the PTX."""
-    found: defaultdict[int, int] = defaultdict(int)
+@dataclass(frozen=True)
+class Line:
+    """How many warps ran a line of the PTX, and how many threads."""
+
+    warps: int
+    threads: int
+
+
+def by_line(counts: Sequence[Counts]) -> dict[int, Line]:
+    """How often each line of the PTX was run."""
+    warps, threads = Counter[int](), Counter[int]()
     for count in counts:
-        for instruction, n in zip(count.instructions, count.table["warps"], strict=True):
-            found[instruction.line] += int(n)
-    return found
+        for instruction, *both in zip(
+            count.instructions, count.table["warps"], count.table["threads"], strict=True
+        ):
+            warps[instruction.line] += int(both[0])
+            threads[instruction.line] += int(both[1])
+    return {line: Line(warps[line], threads[line]) for line in warps}
 
 
-def _warps(counts: Counts) -> int:
+def _threads(counts: Counts) -> int:
     x, y, z = counts.grid
     a, b, c = counts.block
-    return x * y * z * -(-a * b * c // 32)
+    return x * y * z * a * b * c
 
 
-def executed(listing: Sequence[MachineInstruction], lines: Mapping[int, int], warps: int) -> list[int]:
-    """How many warps run each instruction of a listing: `lines` says it of the lines of the PTX, `warps` is
-    how many there are."""
+SURE = 1e3  # the weight of what must hold: what comes to a block leaves it
+OUT = -1  # an edge that leaves the kernel
+# How much a block's own estimate weighs, by what it comes from: instructions of KEPT, of MOSTLY, lines that
+# are in no other block, any other lines.
+WEIGHTS = (1.0, 0.3, 0.1, 0.01)
+
+
+def executed(listing: Sequence[MachineInstruction], lines: Mapping[int, Line], threads: int) -> list[int]:
+    """How many warps run each instruction of a listing: `lines` says it of the lines of the PTX, `threads` is
+    how many threads there are."""
     blocks = split(listing)
-    sure = _votes(blocks, lines, warps, KEPT)
-    likely = _votes(blocks, lines, warps, KEPT | MOSTLY)
+    counted = {line: n.threads for line, n in lines.items()}
+    sure = _votes(blocks, counted, threads, KEPT)
+    likely = _votes(blocks, counted, threads, KEPT | MOSTLY)
     holders = Counter(
         line for block in blocks if block.reached for line in {i.line for i in block.instructions}
     )
-    found: list[int] = []
+    guesses: list[tuple[float, float]] = []  # of threads, and how much it weighs
     for number, block in enumerate(blocks):
-        known = [i.line for i in block.instructions if i.line in lines and not guarded(i)]
-        alone = [lines[line] for line in known if holders[line] == 1]
-        votes = sure[number] or likely[number] or alone or [lines[line] for line in known]
-        times = round(median(votes)) if votes and block.reached else 0
+        known = [i.line for i in block.instructions if tells(i, lines)]
+        alone: list[float] = [counted[line] for line in known if holders[line] == 1]
+        votes: tuple[list[float], ...] = (
+            sure[number],
+            likely[number],
+            alone,
+            [counted[line] for line in known],
+        )
+        guess = next(((median(of), weight) for of, weight in zip(votes, WEIGHTS, strict=True) if of), None)
+        guesses.append(guess or (0.0, 0.0))
+    found: list[int] = []
+    for block, n in zip(blocks, flow(blocks, guesses, threads), strict=True):
+        mine = [lines[i.line] for i in block.instructions if tells(i, lines) and lines[i.line].threads]
+        nearest = min(mine, key=lambda line: abs(line.threads - n), default=Line(1, 32))
+        times = round(n * nearest.warps / nearest.threads)
         found += [times] * len(block.instructions)
     return found
 
 
+def tells(instruction: MachineInstruction, lines: Mapping[int, Line]) -> bool:
+    """Whether it runs as often as its line. BSYNC, where lanes meet again, has the line before that."""
+    return instruction.line in lines and not guarded(instruction) and opcode(instruction) != "BSYNC"
+
+
+def flow(blocks: Sequence[Block], guesses: Sequence[tuple[float, float]], threads: int) -> list[float]:
+    """How many threads run each block: as near to the guesses (value, weight) as can be, with as many threads
+    coming to a block as leave it. `threads` begin at the first block.
+
+    That is a problem of least squares in the threads on each edge between two blocks, none of which is
+    negative.
+    """
+    edges = [(n, way) for n, block in enumerate(blocks) for way in block.ways]
+    edges += [(n, OUT) for n, block in enumerate(blocks) if block.reached and (block.ends or not block.ways)]
+    comes, leaves = np.zeros((2, len(blocks), len(edges)))
+    for edge, (start, end) in enumerate(edges):
+        leaves[start, edge] = 1
+        if end != OUT:
+            comes[end, edge] = 1
+    begin = np.zeros(len(blocks))
+    begin[0] = 1.0
+    values, weights = np.array(guesses).T
+    rows = np.concatenate([SURE * (leaves - comes), weights[:, None] * leaves])
+    flows = nonnegative(rows, np.concatenate([SURE * begin, weights * values / max(threads, 1)]))
+    return list(leaves @ flows * threads)
+
+
 def _votes(
-    blocks: Sequence[Block], lines: Mapping[int, int], warps: int, telling: Set[str]
+    blocks: Sequence[Block], lines: Mapping[int, int], threads: int, telling: Set[str]
 ) -> list[list[float]]:
     """For each block how often it runs, by each line of which it has `telling` opcodes."""
+    every = {(i.line, _base(opcode(i))) for block in blocks for i in block.instructions}
+    bases = Counter(line for line, _ in every)
     copies: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for number, block in enumerate(blocks):
         if not block.reached:
             continue
-        names = [(i.line, opcode(i).partition(".")[0]) for i in block.instructions if not guarded(i)]
-        for (line, _), n in Counter(pair for pair in names if pair[1] in telling).items():
-            if line in lines:
+        names = Counter((i.line, opcode(i)) for i in block.instructions if not guarded(i))
+        for (line, name), n in names.items():
+            if line in lines and _base(name) in telling and bases[line] <= MANY:
                 copies[line][number] = max(n, copies[line].get(number, 0))
     votes: list[list[float]] = [[] for _ in blocks]
     for line, of in copies.items():
-        for number, times in _shared(lines[line], of, warps).items():
+        for number, times in _shared(lines[line], of, threads).items():
             votes[number].append(times)
     return votes
 
 
-def _shared(count: int, copies: Mapping[int, int], warps: int) -> dict[int, float]:
+def _base(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _shared(count: int, copies: Mapping[int, int], threads: int) -> dict[int, float]:
     """How often each block runs, if together they run a line `count` times and hold `copies` of it each.
 
     The block with the most copies is an unrolled loop: all warps run it as often as its copies fit. What
@@ -261,8 +327,8 @@ def _shared(count: int, copies: Mapping[int, int], warps: int) -> dict[int, floa
     for size in sizes:
         alike = [number for number, n in copies.items() if n == size]
         times = left / size
-        if size != sizes[-1] and warps:
-            times = left // (size * warps) * warps
+        if size != sizes[-1] and threads:
+            times = left // (size * threads) * threads
         for number in alike:
             found[number] = times / len(alike)
         left -= times * size

@@ -1,14 +1,14 @@
 """The time of a launch on a GPU, modelled: counts × data sheet.
 
 An SM is as slow as its slowest part (throughput), and as a warp that waits for each result in turn
-(latency), whichever is longer; near the point where both are equal neither hides the other fully. See
-docs/time_model.md for where each term comes from and what it leaves out.
+(latency). The SM's own parts, the L2, DRAM, atomics and latency are busy at the same time and hide each other
+in part. See docs/time_model.md for where each term comes from and what it leaves out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -28,7 +28,7 @@ from gpulab.simulator.hardware.occupancy import Occupancy
 from gpulab.simulator.observe import Counts
 from gpulab.simulator.simt.warpgroup_matrices import ROW_BYTES, ROWS
 
-from .caches import Caches
+from .caches import LEVELS, Caches
 from .executed import Executed, added_up, machine_code, of_kernel
 from .pipes import PIPES, ptx_pipes
 from .warp import latency_of, one_warp
@@ -37,7 +37,9 @@ from .watching import Seen, watched
 Array = np.ndarray
 
 LAUNCH = float(pipelines.LAUNCH)  # seconds
+INSTRUCTION = 16  # bytes of machine code, from compute capability 7.0 on
 WAVEFRONT = 128  # bytes of shared memory
+BESIDE = ("L2", "DRAM", "atomics", "latency")  # terms that are no part of an SM
 PRODUCTS = ("IMAD", "IMUL", "IDP", "XMAD")  # what the fma pipe does on 64 lanes at most
 
 
@@ -104,7 +106,8 @@ def _sheet(gpu: str | GPU | None) -> GPU:
 def caches_of(gpu: GPU, launch: devices.Launch) -> Caches:
     """The caches that a launch meets on a GPU, empty."""
     code = machine_code(launch.kernel, _capability(gpu, launch))
-    return Caches(gpu, _held(gpu, launch).carveout, added_up(code))
+    code_bytes = int(pipelines.LAUNCH_BYTES) + INSTRUCTION * len(code)
+    return Caches(gpu, _held(gpu, launch).carveout, added_up(code), code_bytes)
 
 
 def _capability(gpu: GPU, launch: devices.Launch) -> tuple[int, int]:
@@ -153,7 +156,7 @@ def _one(gpu: GPU, seen: Seen) -> Modelled:
     def estimate(weights: Array | None = None) -> Modelled:
         times = seen.sample.weights() if weights is None else weights
         traffic = estimated(seen.steps, times, int(gpu.l2_bytes))
-        return _launch(gpu, seen.launch, held, seen.counts(times), traffic)
+        return _launch(gpu, seen, held, seen.counts(times), traffic)
 
     held = _held(gpu, seen.launch)
     whole = replace(estimate(), simulated=seen.sample.simulated, blocks=seen.sample.blocks)
@@ -200,7 +203,8 @@ def _added(parts: list[Modelled]) -> tuple[Term, ...]:
     return tuple(found.values())
 
 
-def _launch(gpu: GPU, launch: devices.Launch, held: Occupancy, counts: Counts, traffic: Traffic) -> Modelled:
+def _launch(gpu: GPU, seen: Seen, held: Occupancy, counts: Counts, traffic: Traffic) -> Modelled:
+    launch = seen.launch
     cc = _capability(gpu, launch)
     code = of_kernel(launch.kernel, [counts], cc)
     blocks = launch.blocks
@@ -211,13 +215,13 @@ def _launch(gpu: GPU, launch: devices.Launch, held: Occupancy, counts: Counts, t
         code.instructions,
         code.warps,
         blocks * warps_per_block,
-        latency_of(*_latencies(gpu, traffic), warps=warps_per_block, column=_column(gpu)),
+        latency_of(*_latencies(gpu, seen.waits), warps=warps_per_block, column=_column(gpu)),
     )
     turns = -(-waves.busiest // waves.resident)  # of blocks on the busiest SM
-    most = max(term.cycles for term in terms)
     terms.append(Term("latency", turns * alone, "a warp that waits for each result"))
-    sharpness = float(pipelines.SHARPNESS)
-    cycles = (most**sharpness + terms[-1].cycles ** sharpness) ** (1 / sharpness)
+    beside = [term.cycles for term in terms if term.name in BESIDE]
+    beside.append(max(term.cycles for term in terms if term.name not in BESIDE))
+    cycles = float(np.linalg.norm(beside, float(pipelines.OVERLAP)))
     clock = float(gpu.boost_clock)
     terms.append(Term("launch", LAUNCH * clock, "the start, before and beside all else"))
     ptx, sass = ptx_pipes(counts), code.pipes
@@ -250,6 +254,7 @@ def _throughput(gpu: GPU, code: Executed, counts: Counts, traffic: Traffic, shar
     clock, sms = float(gpu.boost_clock), int(gpu.sms)
     shared = counts.total("wavefronts", space="shared") + _turns(counts, added_up(code.instructions))
     l1 = 32 * (traffic.l1_reads + traffic.l2_writes + traffic.l2_atomics)
+    l2 = max(traffic.l2_bytes, float(pipelines.L2_REQUEST) * traffic.l2_lines)
     l2_rate = float(gpu.l2_seen) / clock if gpu.l2_seen else float(pipelines.L2_RATE) * sms
     l1_rate = float(pipelines.l1_rate(gpu.cc))
     dram_seen = gpu.dram_seen or float(pipelines.DRAM_SHARE) * float(gpu.dram_bandwidth)
@@ -272,12 +277,12 @@ def _throughput(gpu: GPU, code: Executed, counts: Counts, traffic: Traffic, shar
             f"wavefronts of 128 B, {l1_rate:g} B a cycle",
         ),
         Term("L1", share * l1 / l1_rate, f"{l1_rate:g} B a cycle"),
-        Term("L2", traffic.l2_bytes / l2_rate, f"{l2_rate:,.0f} B a cycle for all SMs"),
+        Term("L2", l2 / l2_rate, f"{l2_rate:,.0f} B a cycle for all SMs"),
         Term("DRAM", traffic.dram_bytes / dram_rate, f"{dram_rate:,.0f} B a cycle for all SMs"),
         Term(
             "atomics",
             traffic.hottest / float(pipelines.ATOMIC_RATE),
-            "on the address that most update, one a cycle",
+            f"in the line that most update, {float(pipelines.ATOMIC_RATE):g} passes a cycle",
         ),
         Term("tensor cores", share * _tensor(gpu, counts), "matrix products"),
     ]
@@ -315,14 +320,15 @@ def _column(gpu: GPU) -> float:
     return ROWS * ROW_BYTES // 2 / (float(rate) * slower) if rate else 0.0
 
 
-def _latencies(gpu: GPU, traffic: Traffic) -> tuple[float, float]:
-    """Cycles to shared memory, and to what a load finds, on average. Where a data sheet has no figure, the
-    A100's stands in."""
+def _latencies(gpu: GPU, waits: Mapping[int, Array]) -> tuple[float, Callable[[int], float]]:
+    """Cycles to shared memory, and to what the loads of a line of the PTX find, on average over its warps.
+    Where a data sheet has no figure, the A100's stands in."""
     stand_in = hardware.find("A100")
 
     def cycles(name: str) -> float:
         return float(getattr(gpu, name) or getattr(stand_in, name))
 
-    l1, l2 = traffic.l1_hit_rate or 0.0, traffic.l2_hit_rate or 0.0
-    beyond = l2 * cycles("l2_latency") + (1 - l2) * cycles("dram_latency")
-    return cycles("shared_latency"), l1 * cycles("l1_latency") + (1 - l1) * beyond
+    wait = [1.0, float(pipelines.WAIT), float(pipelines.WAIT)]
+    levels = np.array([cycles(f"{level.lower()}_latency") for level in LEVELS]) * wait
+    found = {line: float(levels @ waited / waited.sum()) for line, waited in waits.items()}
+    return cycles("shared_latency"), lambda line: found.get(line, levels[0])

@@ -24,20 +24,21 @@ PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")  # of a warpgroup
 COLUMNS = re.compile(r"\.64x(\d+)x")
 WAIT = re.compile(r"WARPGROUP\.DEPBAR\.LE gsb0, (0x[0-9a-f]+)")
 
-Latency = Callable[[str], float]
+Latency = Callable[[MachineInstruction], float]
 
 
-def latency_of(shared: float, memory: float, warps: int = 1, column: float = 0) -> Latency:
-    """The latency by opcode, in cycles: `shared` memory, and what lies behind the L1 or in it, `memory`, on
-    average; of a barrier that so many `warps` come to; of a warpgroup's product, so much for each `column`,
-    and no less than of any other."""
+def latency_of(shared: float, memory: Callable[[int], float], warps: int = 1, column: float = 0) -> Latency:
+    """The latency of an instruction, in cycles: of `shared` memory; of global `memory` by the line of the PTX
+    that loads; of a barrier that so many `warps` come to; of a warpgroup's product, so much for each
+    `column`, and no less than of any other."""
 
-    def latency(name: str) -> float:
+    def latency(instruction: MachineInstruction) -> float:
+        name = opcode(instruction)
         base = name.partition(".")[0]
         if base in ("LDS", "LDSM", "ATOMS"):
             return shared
         if base in ("LD", "LDG", "ATOM", "ATOMG", "LDL", "LDGSTS"):
-            return memory
+            return memory(instruction.line)
         if base == "SHFL":
             return float(pipelines.SHUFFLE)
         if base == "BAR":
@@ -63,7 +64,7 @@ def cycles(instructions: Sequence[MachineInstruction], latency: Latency, rounds:
             name = opcode(instruction)
             if name.startswith(PRODUCTS):
                 now += 1
-                made = max(now, made) + latency(name)
+                made = max(now, made) + latency(instruction)
                 if "gsb0" in instruction.text:
                     groups.append(made)
                 continue
@@ -74,7 +75,7 @@ def cycles(instructions: Sequence[MachineInstruction], latency: Latency, rounds:
                 continue
             written, read = registers(instruction)
             now = max(now + 1, *(ready.get(register, 0) for register in read), 0)
-            done = now + latency(name)
+            done = now + latency(instruction)
             if name.startswith(("BAR", "DEPBAR", "WARPSYNC")):
                 now = done
             for register in written:

@@ -25,12 +25,14 @@ NewCaches = Callable[[devices.Launch], Caches]
 @dataclass
 class Seen:
     """One launch: which blocks ran, and what was counted in each stretch of them. `steps` are the caches'
-    counts of each stretch (`Caches.steps`), none where nobody asked for caches."""
+    counts of each stretch (`Caches.steps`), `waits` what its loads waited for (`Caches.waits`); none where
+    nobody asked for caches."""
 
     launch: devices.Launch
     sample: Sample
     counters: list[Counters] = field(default_factory=list)
     steps: Sequence[Array] = ()
+    waits: Mapping[int, Array] = field(default_factory=dict)
 
     def counts(self, weights: Array | None = None) -> Counts:
         """The counts of the whole launch, estimated where only a sample of its blocks ran."""
@@ -62,7 +64,7 @@ class _Watch:
             with nullcontext() if sample.whole else device.using(blocks=stretch):
                 behind.launch(device, launch)
         if self._caches is not None:
-            self.seen[-1].steps = self._caches.steps
+            self.seen[-1].steps, self.seen[-1].waits = self._caches.steps, self._caches.waits
 
     def host_access(self, device: devices.SimulatedDevice, allocation: Allocation, writes: bool) -> None:
         device.behind(self).host_access(device, allocation, writes)

@@ -24,8 +24,10 @@ class Term:
 class Traffic:
     """Sectors of 32 B that went between the levels of memory, and those that were found on the way.
 
-    `l2_dirty` were written and are still in the L2 at the end; `hottest` is how many atomic operations of
-    lanes update the address that most of them update.
+    `l2_dirty` were written and are still in the L2 at the end. `hottest` is how many passes atomics take in
+    the line of 128 B where they take most: one for each sector of a warp, one more for each further lane on
+    the same word. `l2_lines` is how often the L2 is asked for a line or part of one, writes of part of a
+    sector counted twice.
     """
 
     l1_reads: int
@@ -38,6 +40,7 @@ class Traffic:
     dram_writes: int
     l2_dirty: int
     hottest: int = 0
+    l2_lines: int = 0
 
     @property
     def l1_hit_rate(self) -> float | None:
@@ -65,7 +68,7 @@ class Traffic:
         return SECTOR * (self.dram_reads + self.dram_writes)
 
     def __add__(self, other: Traffic) -> Traffic:
-        """Both one after the other, each with caches of its own; the hottest address of either."""
+        """Both one after the other, each with caches of its own; the hottest line of either."""
         mine, theirs = asdict(self), asdict(other)
         both = {name: mine[name] + theirs[name] for name in mine}
         return Traffic(**both | {"hottest": max(self.hottest, other.hottest)})

@@ -1,4 +1,5 @@
-"""What the time model takes for all GPUs alike, because data sheets leave it out; much of it is assumed.
+"""What the time model takes for all GPUs alike, because data sheets leave it out; some of it is
+assumed, and what is measured was measured on one H100.
 
 Latencies are cycles from the issue of an instruction to that of one that reads its result, by the pipe as
 Nsight Compute calls it; those of memory are in the data sheets. `docs/time_model.md` shows these figures as a
@@ -16,8 +17,8 @@ from .sources import (
     ASSUMED,
     GA102_PAPER,
     JIA_2018,
-    KEPLER_PAPER,
     LUO_2025,
+    MEASURED,
     PPT_GPU,
     RRZE,
     SYNC_PERFORMANCE,
@@ -67,20 +68,51 @@ L2_RATE = Figure(
 DRAM_SHARE = Figure(
     0.9, "of the peak", RRZE, "where nobody has measured the GPU: 0.85 on an A100, 0.90 on an L40"
 )
+L2_FETCH = Figure(32, "B", ASSUMED, "what a miss in the L2 brings from DRAM: one sector")
+L2_FETCH_HOPPER = Figure(
+    64,
+    "B",
+    MEASURED,
+    "9.0: a load of every 32nd float brings twice as many bytes from DRAM as it has sectors",
+)
 MMA_SHARE = Figure(
     0.629,
     "of the peak",
     LUO_2025,
     "mma.sync and wmma on an H800 PCIe, the mean of table 7 as others quote it; wgmma came to 0.96",
 )
-ATOMIC_RATE = Figure(1, "operations/cycle", KEPLER_PAPER, "on one address; assumed to hold since")
-LAUNCH = Figure(
-    2e-6,
-    "s",
-    RRZE,
-    "from one small kernel to the next, the queue full: 1.6 on an L40, 2.5 on an H200, 2.7 on an A100",
+ATOMIC_RATE = Figure(
+    0.5,
+    "passes/cycle",
+    MEASURED,
+    "in one line of the L2: a pass updates different words of a sector for a warp",
 )
-SHARPNESS = Figure(4, "(exponent)", ASSUMED, "how fast the longer of throughput and latency takes over")
+L2_REQUEST = Figure(
+    80,
+    "B",
+    MEASURED,
+    "what a warp's request for part of a line costs the L2 at least; twice that to write part of a sector",
+)
+WAIT = Figure(
+    1.2,
+    "of the latency",
+    MEASURED,
+    "a warp waits for the last of its sectors; data sheets have one load's time",
+)
+LAUNCH = Figure(
+    2.7e-6,
+    "s",
+    MEASURED,
+    "what Nsight Compute's duration has beside the kernel; from one small kernel to the next, in a full "
+    "queue, gpu-benches has 1.6 on an L40, 2.5 on an H200, 2.7 on an A100",
+)
+LAUNCH_BYTES = Figure(
+    2500,
+    "B",
+    MEASURED,
+    "what a launch reads from DRAM beside its arrays and its code, the caches being empty",
+)
+OVERLAP = Figure(2, "(exponent)", MEASURED, "how far parts that are busy at once hide each other")
 
 FIGURES: dict[str, Figure] = {
     **{f"latency, {pipe}": figure for pipe, figure in LATENCY.items()},
@@ -98,10 +130,15 @@ FIGURES: dict[str, Figure] = {
     "L1, Turing": L1_RATE_TURING,
     "L2": L2_RATE,
     "DRAM": DRAM_SHARE,
+    "DRAM, for a miss": L2_FETCH,
+    "DRAM, for a miss, Hopper": L2_FETCH_HOPPER,
     "tensor cores, mma on Hopper": MMA_SHARE,
     "atomics": ATOMIC_RATE,
+    "L2, for a request": L2_REQUEST,
+    "wait": WAIT,
     "launch": LAUNCH,
-    "sharpness": SHARPNESS,
+    "DRAM, for a launch": LAUNCH_BYTES,
+    "overlap": OVERLAP,
 }
 
 
@@ -113,3 +150,8 @@ def pair_lanes(cc: tuple[int, int]) -> Figure:
 def l1_rate(cc: tuple[int, int]) -> Figure:
     """Bytes that the L1 or shared memory of an SM delivers per cycle."""
     return L1_RATE_TURING if cc == (7, 5) else L1_RATE
+
+
+def l2_fetch(cc: tuple[int, int]) -> Figure:
+    """Bytes that a miss in the L2 brings from DRAM."""
+    return L2_FETCH_HOPPER if cc == (9, 0) else L2_FETCH

@@ -121,7 +121,6 @@ PPT_GPU = Source(
     2023,
     "github.com/TheRainstorm/ppt-gpu-subcore",
 )
-KEPLER_PAPER = Source("NVIDIA Kepler GK110 white paper", "NVIDIA", 2012)
 LUO_2025 = Source(
     "Dissecting the NVIDIA Hopper Architecture through Microbenchmarking and Multiple Level Analysis",
     "Luo et al.",
@@ -226,4 +225,10 @@ HDR_BRIEF = Source("ConnectX-6 InfiniBand adapter product brief", "NVIDIA", 2020
 NDR_BRIEF = Source("ConnectX-7 InfiniBand adapter data sheet", "NVIDIA", 2022)
 GRACE_PAPER = Source("NVIDIA Grace Hopper Superchip Architecture white paper", "NVIDIA", 2022)
 ARITHMETIC = Source("computed from the other figures of the same record", "gpulab", 2025)
+MEASURED = Source(
+    "counters and times of its own kernels on an H100 SXM5 80 GB",
+    "gpulab",
+    2026,
+    "validation/measured/H100.json",
+)
 ASSUMED = Source("assumed, until measurements on a GPU say better", "gpulab", 2025)

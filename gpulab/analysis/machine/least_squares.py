@@ -1,0 +1,41 @@
+"""Least squares with unknowns that are not negative."""
+
+from __future__ import annotations
+
+import numpy as np
+
+Array = np.ndarray
+
+EXCHANGES = 3  # of many unknowns at once that may fail to help, before one at a time changes sides
+SMALL = 1e-9
+
+
+def nonnegative(rows: Array, wanted: Array) -> Array:
+    """The x ≥ 0, shape (n,), that makes ``rows @ x`` nearest to `wanted`; `rows` has shape (m, n), `wanted`
+    (m,), both float64.
+
+    Unknowns are split into those that are zero and those that are free, until no free one comes out negative
+    and no zero one would help if it were free: block principal pivoting (J. Kim and H. Park, Fast
+    Nonnegative Matrix Factorization: An Active-Set-Like Method and Comparisons, SIAM Journal on Scientific
+    Computing 33, 2011, section 3.1).
+
+    >>> nonnegative(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([2.0, -3.0])).tolist()
+    [2.0, 0.0]
+    """
+    scale = SMALL * max(float(np.abs(rows.T @ wanted).max(initial=0.0)), SMALL)
+    free = np.ones(rows.shape[1], np.bool_)
+    fewest, left = rows.shape[1] + 1, EXCHANGES
+    while True:
+        x = np.zeros(rows.shape[1])
+        x[free] = np.linalg.lstsq(rows[:, free], wanted, rcond=None)[0]
+        worse = rows.T @ (rows @ x - wanted)
+        wrong = np.where(free, x < -SMALL, worse < -scale)
+        if not wrong.any():
+            return np.maximum(x, 0.0)
+        if wrong.sum() < fewest:
+            fewest, left = int(wrong.sum()), EXCHANGES
+        elif left:
+            left -= 1
+        else:  # Murty's rule, which ends: only the last one
+            wrong[: np.flatnonzero(wrong)[-1]] = False
+        free ^= wrong
