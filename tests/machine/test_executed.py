@@ -74,10 +74,10 @@ def test_every_opcode_has_one_pipe():
         ("HMMA.16816.F32", "tensor"),
         ("MUFU.RCP", "xu"),
         ("LDG.E.128", "lsu"),
-        ("ULDC.64", "uniform"),
+        ("ULDC.64", "other"),
         ("BAR.SYNC.DEFER_BLOCKING", "adu"),  # Nsight Compute: constants and barriers of blocks
         ("LDC.64", "adu"),
-        ("S2R", "lsu"),  # Nsight Compute: special register reads, too
+        ("S2R", "adu"),  # Nsight Compute: special register reads, too
         ("NEVER_HEARD_OF", "other"),
     ],
 )

@@ -266,7 +266,8 @@ def test_ptx_and_machine_code_stand_side_by_side_by_pipe():
     n = 1 << 14
     result = on("A100", scale[n // 256, 256], *arrays(n))
     warps = n // 32
-    assert result.pipes["lsu"] == (2 * warps, 4 * warps), "and machine code reads two special registers there"
+    assert result.pipes["lsu"] == (2 * warps, 2 * warps)
+    assert result.pipes["adu"][1] >= 2 * warps, "the two special registers"
     ptx, machine = result.instructions
     found = gpulab.sass(scale[n // 256, 256], *arrays(n))
     assert (ptx, machine) == (found.ptx_warps, found.total)

@@ -33,7 +33,7 @@ LATENCY: dict[str, Figure] = {
     "xu": Figure(23, "cycles", ACCEL_SIM, "A100 and H100"),
     "tensor": Figure(32, "cycles", PPT_GPU, "Ampere, summed in float32; 16 in float16"),
     "uniform": Figure(4, "cycles", ACCEL_SIM, "A100 and H100"),
-    "control": Figure(4, "cycles", ACCEL_SIM, "branches"),
+    "control": Figure(4, "cycles", ACCEL_SIM, "ends, waiting of warps"),
     "adu": Figure(20, "cycles", ASSUMED, "constants that the cache has"),
     "other": Figure(20, "cycles", ASSUMED, "clocks"),
 }
