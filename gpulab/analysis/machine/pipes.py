@@ -1,9 +1,9 @@
 """Which pipe of an SM executes an instruction of machine code, as a table.
 
-Source: Nsight Compute, Kernel Profiling Guide, "Pipelines"; Cuda Binary Utilities, instruction set reference. Where
-they leave it open, the counters of an H100 decide (validation/measured/H100.json): in the 285 launches whose machine
-instructions are known exactly, counts of opcodes explain the pipes' counters to the last instruction, except those
-of lsu and adu. Branches, for one, are in none of them.
+Source: Nsight Compute, Kernel Profiling Guide, "Pipelines"; Cuda Binary Utilities, instruction set reference.
+Where they leave it open, the counters of an H100 decide (validation/measured/H100.json): in the 285 launches
+whose machine instructions are known exactly, counts of opcodes explain the pipes' counters to the last
+instruction, except those of lsu and adu. Branches, for one, are in none of them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ PIPES: dict[str, tuple[str, frozenset[str]]] = {
             "LDGDEPBAR LDGMC QSPC SYNCS FENCE ARRIVES"
         ),
     ),
-    "uniform": ("once for a whole warp", frozenset()),  # all opcodes that begin with U and are in no other row
+    "uniform": ("once for a whole warp", frozenset()),  # opcodes that begin with U, but for those elsewhere
     "adu": ("constants, special registers, barriers of blocks", opcodes("LDC BAR S2R S2UR")),
     "control": (
         "ends, waiting of warps",
@@ -91,8 +91,7 @@ _OF_PTX = {
         "lsu": "ld ldu st atom red shfl ldmatrix stmatrix cp tensormap prefetch prefetchu membar fence",
         "adu": "bar barrier",
         "other": "bra brx",
-        "control": "ret exit call mbarrier nanosleep trap brkpt elect griddepcontrol wgmma "
-        "setmaxnreg",
+        "control": "ret exit call mbarrier nanosleep trap brkpt elect griddepcontrol wgmma setmaxnreg",
     }.items()
     for name in names.split()
 }
