@@ -709,6 +709,18 @@ gpulab.show("memory.transpose", transpose, view="banks")
 gpulab.show("memory.padded", padded, view="banks")
 
 # %% [markdown]
+# **Measured.** This is what the counts are worth. An H100 transposed 2,048 × 2,048 floats in CUDA C++, with blocks of
+# 32 × 8 threads. Nsight Compute measured the durations on 27 November 2026; `gpulab.modelled` worked out the others
+# from the same machine code.
+#
+# | transpose on an H100 | sectors stored | wavefronts read | modelled | measured |
+# |---|---|---|---|---|
+# | from global memory to global memory | 4,194,304 | none | 74.0 µs | 80.2 µs |
+# | through a tile of 32 × 32 words | 524,288 | 4,194,304 | 20.9 µs | 24.4 µs |
+# | through a tile of 32 × 33 words | 524,288 | 131,072 | 10.6 µs | 11.4 µs |
+#
+# With an eighth of the sectors the transpose is 3.3 times as fast, and without conflicts 2.1 times as fast again.
+#
 # **Try it.** Here are the same two reads on one scale, with 32 lanes at the top, 32 banks at the bottom, and a
 # row for each wavefront. Try other strides and paddings. Which strides have no conflict without any padding?
 

@@ -1054,6 +1054,17 @@ panels(
 # another. Atomics are still needed, because the eight warps of a block share each lane's copy. Copies take space:
 # with 4,096 bins they do not fit, and you must use one copy per block or per warp. If even one copy does not fit,
 # sort the values first.
+#
+# **Measured.** An H100 counted numbers into 256 bins, in CUDA C++. Nsight Compute measured the durations on
+# 27 November 2026; `gpulab.modelled` worked out the others from the same machine code.
+#
+# | histogram on an H100 | numbers | modelled | measured |
+# |---|---|---|---|
+# | in global memory | 1,048,576 | 231.2 µs | 291.2 µs |
+# | in shared memory, one copy per block | 2,097,152 | 16.1 µs | 16.2 µs |
+#
+# Twice the numbers take an eighteenth of the time. In global memory, atomics on one line of the L2 wait for each other,
+# whichever SM they come from.
 
 # %% [markdown]
 # ## 9 · Softmax
