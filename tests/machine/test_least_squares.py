@@ -27,4 +27,4 @@ def test_a_positive_solution_of_equations_is_found():
 
 
 def test_an_unknown_that_no_row_has_is_zero():
-    assert nonnegative(np.array([[2.0, 0.0]]), np.array([4.0])).tolist() == [2.0, 0.0]
+    assert np.allclose(nonnegative(np.array([[2.0, 0.0]]), np.array([4.0])), [2.0, 0.0])

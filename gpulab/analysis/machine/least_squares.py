@@ -8,6 +8,7 @@ Array = np.ndarray
 
 EXCHANGES = 3  # of many unknowns at once that may fail to help, before one at a time changes sides
 SMALL = 1e-9
+RIDGE = 1e-12  # of the mean square of a column
 
 
 def nonnegative(rows: Array, wanted: Array) -> Array:
@@ -19,17 +20,18 @@ def nonnegative(rows: Array, wanted: Array) -> Array:
     Nonnegative Matrix Factorization: An Active-Set-Like Method and Comparisons, SIAM Journal on Scientific
     Computing 33, 2011, section 3.1).
 
-    >>> nonnegative(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([2.0, -3.0])).tolist()
+    >>> nonnegative(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([2.0, -3.0])).round(6).tolist()
     [2.0, 0.0]
     """
-    scale = SMALL * max(float(np.abs(rows.T @ wanted).max(initial=0.0)), SMALL)
-    free = np.ones(rows.shape[1], np.bool_)
-    fewest, left = rows.shape[1] + 1, EXCHANGES
+    square, right = rows.T @ rows, rows.T @ wanted
+    square += RIDGE * np.trace(square) / len(square) * np.eye(len(square))  # what no row has becomes zero
+    small = SMALL * max(float(np.abs(right).max()), 1.0)
+    free = np.ones(len(square), np.bool_)
+    fewest, left = len(square) + 1, EXCHANGES
     while True:
-        x = np.zeros(rows.shape[1])
-        x[free] = np.linalg.lstsq(rows[:, free], wanted, rcond=None)[0]
-        worse = rows.T @ (rows @ x - wanted)
-        wrong = np.where(free, x < -SMALL, worse < -scale)
+        x = np.zeros(len(square))
+        x[free] = np.linalg.solve(square[np.ix_(free, free)], right[free])
+        wrong = np.where(free, x < -SMALL, square @ x - right < -small)
         if not wrong.any():
             return np.maximum(x, 0.0)
         if wrong.sum() < fewest:
