@@ -230,9 +230,9 @@ FAMILIES = (
     ),
     Family(
         ("call",),
-        "device functions (inlined), vprintf, assertions",
-        "recursion and function pointers are refused",
-        "tests/simt/test_calls.py",
+        "device functions, recursion, calls on an address, vprintf, assertions",
+        "most functions are inlined; the others have a stack of limited depth",
+        "tests/simt/test_kept_functions.py",
     ),
     Family(
         ("bra", "brx", "ret", "exit", "trap"),

@@ -72,6 +72,21 @@ def memGetInfo() -> tuple[int, int]:
     return Device().mem_info
 
 
+cudaLimitStackSize = 0
+LIMITS = {cudaLimitStackSize: "stack_bytes"}
+
+
+def deviceSetLimit(limit: int, value: int) -> None:
+    if limit in LIMITS:
+        devices.current().limits[LIMITS[limit]] = value
+
+
+def deviceGetLimit(limit: int) -> int:
+    if limit not in LIMITS:
+        raise CUDARuntimeError(f"limit {limit} of the device is not simulated.")
+    return devices.current().limits[LIMITS[limit]]
+
+
 def deviceSynchronize() -> None:
     """Wait for all work on the device, which is done already."""
 

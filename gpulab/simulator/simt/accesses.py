@@ -374,7 +374,7 @@ def _window_target(
 def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Array:
     """The addresses, checked, with those of lanes outside the group replaced by one of a lane inside it."""
     address = _inside(run, address)
-    limit = run.program.local_bytes if space == "local" else run.shared_bytes
+    limit = run.local_bytes if space == "local" else run.shared_bytes
     reach = _reach(address)
     if reach & (size - 1):
         access_faults.fault_misaligned(run, index, space, address, size)

@@ -33,6 +33,8 @@ class Schedule:
     backwards: bool = False
 
 
+STACK_BYTES = 1024  # of a thread, unless the program asks for more: the default of cudaLimitStackSize
+
 LOCKSTEP = Schedule()
 BACKWARDS = Schedule(backwards=True)
 
@@ -81,6 +83,7 @@ class Frame:
     allotted: int | None  # registers of each thread when the launch begins; None: nobody counts them
     garbage: np.random.Generator | None  # draws unwritten bytes of registers and memory
     supply: Supply  # the blocks that have not begun
+    stack_bytes: int  # of each thread
     cluster: Index = (1, 1, 1)  # blocks of a cluster
     has_clusters: bool = False  # whether the launch or the kernel asked for them
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Address, Instruction, Operand, Register, Special, Symbol, Vector, writes
 
-from . import accesses, atomics, printing, warps
+from . import accesses, atomics, call_steps, printing, warps
 from .errors import Trap
 from .executable import Step
 from .floats import canonical
@@ -384,6 +384,8 @@ def _active_mask(decoder: Decoder, op: Opcode, index: int) -> Step:
 
 def _call(decoder: Decoder, op: Opcode, index: int) -> Step:
     instruction = op.instruction
+    if instruction.parts[1] in ("push", "pop"):
+        return (call_steps.push if instruction.parts[1] == "push" else call_steps.pop)(decoder, op, index)
     if instruction.parts[1].startswith("__assert"):
 
         def fail(run: Run) -> None:
