@@ -230,7 +230,7 @@ FAMILIES = (
     ),
     Family(
         ("call",),
-        "device functions, recursion, calls on an address, vprintf, assertions",
+        "device functions, recursion, calls on an address, malloc, free, vprintf, assertions",
         "most functions are inlined; the others have a stack of limited depth",
         "tests/simt/test_kept_functions.py",
     ),

@@ -72,8 +72,8 @@ def memGetInfo() -> tuple[int, int]:
     return Device().mem_info
 
 
-cudaLimitStackSize = 0
-LIMITS = {cudaLimitStackSize: "stack_bytes"}
+cudaLimitStackSize, cudaLimitMallocHeapSize = 0, 2
+LIMITS = {cudaLimitStackSize: "stack_bytes", cudaLimitMallocHeapSize: "heap_bytes"}
 
 
 def deviceSetLimit(limit: int, value: int) -> None:

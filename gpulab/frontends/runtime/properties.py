@@ -18,7 +18,7 @@ from .structures import Layouts
 
 P, I = ctypes.c_void_p, ctypes.c_int
 INVALID_DEVICE = 101
-LIMITS = {0: "stack_bytes"}  # by the number of cudaLimit…
+LIMITS = {0: "stack_bytes", 2: "heap_bytes"}  # by the number of cudaLimit…
 # Attributes by CUDA's number that are about how the runtime works, so no data sheet has them.
 OF_THE_RUNTIME = {
     11: 512,  # cudaDevAttrMaxPitch is larger on GPUs; nothing here needs it

@@ -101,7 +101,7 @@ def scratch(device: SimulatedDevice, launch: Launch) -> Iterator[bytes]:
 
 
 # What a program may set by cudaDeviceSetLimit, and where it begins: by its name in `simt.launch`.
-LIMITS = {"stack_bytes": simt.STACK_BYTES}
+LIMITS = {"stack_bytes": simt.STACK_BYTES, "heap_bytes": simt.HEAP_BYTES}
 
 
 class SimulatedDevice:

@@ -14,7 +14,7 @@ from gpulab.simulator.ptx import Module, Variable
 from .errors import ArrayLabel, Index
 from .events import Observer
 from .executable import Executable, Step
-from .frame import LOCKSTEP, STACK_BYTES, Frame, Schedule
+from .frame import HEAP_BYTES, LOCKSTEP, STACK_BYTES, Frame, Schedule
 from .layouts import bytes_of
 from .memory import Allocation, Memory, Variables
 from .program import Program
@@ -53,6 +53,7 @@ def launch(
     cluster: Index | None = None,
     allotted: int | None = None,
     stack_bytes: int = STACK_BYTES,
+    heap_bytes: int = HEAP_BYTES,
 ) -> None:
     """Run the kernel `program` to its end; what it leaves behind is in `memory`.
 
@@ -70,7 +71,8 @@ def launch(
     `cluster` is the shape of the clusters of blocks, which divides the grid (None: as the kernel was
     compiled). With clusters, every cluster runs of which `blocks` has a block. `allotted` is how many
     registers each thread has until ``setmaxnreg`` changes it (None: registers are not counted).
-    `stack_bytes` is the room of each thread for calls of functions that call themselves.
+    `stack_bytes` is the room of each thread for calls of functions that call themselves, `heap_bytes` what
+    ``malloc`` and ``new`` have for all kernels together.
     Raises `KernelFault`.
 
     >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }"
@@ -103,6 +105,7 @@ def launch(
         has_clusters=(cluster or program.cluster) is not None,
         allotted=allotted,
         stack_bytes=stack_bytes,
+        heap_bytes=heap_bytes,
     )
     for observer in observers:
         observer.start(program, grid, block)

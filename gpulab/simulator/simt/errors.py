@@ -207,6 +207,12 @@ class NoFunction(KernelFault):
     title = "Call of no function"
 
 
+class WrongFree(KernelFault):
+    """``free`` or ``delete`` of what is no block of the kernels' heap, or no longer one."""
+
+    title = "Wrong free()"
+
+
 class WrongRegisters(KernelFault):
     """``setmaxnreg`` for more registers than the block has, or in the wrong direction."""
 

@@ -33,7 +33,9 @@ class Schedule:
     backwards: bool = False
 
 
-STACK_BYTES = 1024  # of a thread, unless the program asks for more: the default of cudaLimitStackSize
+# The defaults of cudaLimitStackSize, of one thread, and of cudaLimitMallocHeapSize, of all kernels.
+STACK_BYTES = 1024
+HEAP_BYTES = 8 << 20
 
 LOCKSTEP = Schedule()
 BACKWARDS = Schedule(backwards=True)
@@ -84,6 +86,7 @@ class Frame:
     garbage: np.random.Generator | None  # draws unwritten bytes of registers and memory
     supply: Supply  # the blocks that have not begun
     stack_bytes: int  # of each thread
+    heap_bytes: int  # of all kernels together
     cluster: Index = (1, 1, 1)  # blocks of a cluster
     has_clusters: bool = False  # whether the launch or the kernel asked for them
 

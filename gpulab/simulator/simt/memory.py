@@ -19,6 +19,7 @@ ALIGNMENT = 512  # as cudaMalloc's
 LOCAL_WINDOW = 1 << 48
 SHARED_WINDOW = 1 << 49
 WINDOW = 0x100_0000_0000
+HEAP_PIECE = 16  # bytes of the kernels' heap that belong to one block or to none
 FRESH = 0xFF  # unwritten bytes: NaN as a float, -1 as an integer, so that a forgotten write shows
 
 
@@ -34,6 +35,7 @@ class Allocation:
     written: bool = False  # by the host or by a kernel, since it was allocated
     mapped: bool = False  # the host has a view of it for good and may write at any time
     adopted: bool = False  # it is the host's, who may take it away between two launches
+    book: np.ndarray | None = None  # of the kernels' heap: which of its pieces are in use, see `heap`
     _padded: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint8), repr=False)
     _views: dict[np.dtype, np.ndarray] = field(default_factory=dict, repr=False)
 
@@ -60,6 +62,13 @@ class Variables(NamedTuple):
     addresses: dict[str, int]
 
 
+class HeapMemory(NamedTuple):
+    """The heap of kernels: what their blocks lie in, and the book that `heap` keeps about them."""
+
+    blocks: Allocation
+    book: Allocation
+
+
 class Memory:
     """The global memory of a device. Addresses are bytes; nothing is ever given out twice.
 
@@ -74,6 +83,7 @@ class Memory:
         self._next = FIRST_ADDRESS
         self.modules: dict[int, Variables] = {}  # by the id of the module
         self.journal: Listener | None = None
+        self.heap: HeapMemory | None = None
 
     def allocate(self, nbytes: int, name: str = "", fill: int | None = FRESH) -> Allocation:
         """`nbytes` of new memory, every byte `fill` (None: zeros, and faster for big arrays)."""
