@@ -4,8 +4,8 @@ The modules, each group built on those above it:
 
 - records and names: `types`, `errors`, `program`, `opcodes`, `events`;
 - meanings, functions of whole arrays that know no registers: `integers`, `floats`, `conversions`, `packed`,
-  `warps`, `matrix`, `sparse`, `warpgroup_matrices` and others, with `operations` as the table of arithmetic,
-  `aligned_sums` for how tensor cores add, and `compiled` for what NumPy has no function for;
+  `warps`, `matrix`, `sparse`, `warpgroup_matrices`, `textures` and others, with `operations` as the table of
+  arithmetic, `aligned_sums` for how tensor cores add, and `compiled` for what NumPy has no function for;
 - memory (`memory`, `heap`, `journal`), what a launch holds (`frame`), the state of a chunk of blocks
   (`run`), and what changes it: `clusters` (whose shared memory an address means), `accesses`, `atomics`,
   `stacks` (calls that are open), `transfers` (the engine that moves bulk copies), `branching`,
@@ -13,7 +13,7 @@ The modules, each group built on those above it:
   end, `waits`;
 - decoding, once per kernel: `call_graph`, `inline`, `layouts` and `operands`, then the builders of steps
   (`steps`, `call_steps`, `heap_steps`, `matrix_steps`, `warpgroup_steps`, `async_copies`, `mbarriers`,
-  `bulk_copies`, `tensor_copies`, `cluster_steps`, `meetings` and others), `table`, which picks the builder
+  `bulk_copies`, `tensor_copies`, `texture_steps`, `meetings` and others), `table`, which picks the builder
   for each instruction, and `decoding`, which makes an `Executable` of a parsed kernel;
 - running, once per launch: `engine` and `scheduling`.
 """
@@ -33,6 +33,7 @@ from .errors import (
     Trap,
     UnsupportedInstruction,
     WrongFree,
+    WrongTexture,
 )
 from .events import Access, Chunk, Observer, State, TensorProduct, Transfer
 from .executable import Executable
@@ -70,6 +71,7 @@ __all__ = [
     "Trap",
     "UnsupportedInstruction",
     "WrongFree",
+    "WrongTexture",
     "launch",
     "load",
     "two_teams",

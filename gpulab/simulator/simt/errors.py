@@ -213,6 +213,12 @@ class WrongFree(KernelFault):
     title = "Wrong free()"
 
 
+class WrongTexture(KernelFault):
+    """A texture or surface that does not exist, or whose memory is gone."""
+
+    title = "Wrong texture"
+
+
 class WrongRegisters(KernelFault):
     """``setmaxnreg`` for more registers than the block has, or in the wrong direction."""
 

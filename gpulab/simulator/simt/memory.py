@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from gpulab.simulator.ptx import Module
+
+from .textures import Texels, Texture
 
 FIRST_ADDRESS = 0x7_0000_0000  # far above any sum of sizes that a kernel might mistake for a pointer
 GUARD = 1 << 20  # bytes between allocations: an index that is off by less than this hits no other array
@@ -84,6 +87,8 @@ class Memory:
         self.modules: dict[int, Variables] = {}  # by the id of the module
         self.journal: Listener | None = None
         self.heap: HeapMemory | None = None
+        self.textures: dict[int, Texture | Texels] = {}  # by handle; a surface is its texels
+        self._handles = itertools.count(1)
 
     def allocate(self, nbytes: int, name: str = "", fill: int | None = FRESH) -> Allocation:
         """`nbytes` of new memory, every byte `fill` (None: zeros, and faster for big arrays)."""
@@ -110,6 +115,12 @@ class Memory:
             self._starts.insert(position, allocation.address)
             self._allocations.insert(position, allocation)
         return allocation
+
+    def add_texture(self, made: Texture | Texels) -> int:
+        """The handle of a new texture, or of a new surface."""
+        handle = next(self._handles)
+        self.textures[handle] = made
+        return handle
 
     def free(self, allocation: Allocation) -> None:
         """Give memory back: later accesses to its addresses are faults. Freeing twice does nothing."""
