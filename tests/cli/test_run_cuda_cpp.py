@@ -217,7 +217,12 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         timeout=120,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "TMPDIR": str(folder)},
+        env={
+            "PYTHONPATH": str(ROOT),
+            "PATH": "/usr/bin:/bin",
+            "TMPDIR": str(folder),
+            "GPULAB_CACHE": str(folder),
+        },
     )
 
 
@@ -300,6 +305,29 @@ def test_a_program_of_several_files_is_built_from_all_of_them(folder: Path) -> N
     assert ended.returncode == 3, ended.stderr
     beyond = run(folder, "--nvcc=-DMORE=1 device.cu", "host.cpp", "x", "y")
     assert beyond.returncode == 3 and "wrote a[3]; a has 3 elements (float32)." in beyond.stderr
+
+
+def test_a_program_is_built_once_for_the_same_contents_of_all_its_files(folder: Path) -> None:
+    """What ran before is not built again; a header that changes is, and so is another GPU's."""
+    (folder / "number.h").write_text("#define NUMBER 5")
+    (folder / "cached.cu").write_text('#include "number.h"\nint main() { return NUMBER; }')
+    builds = folder / "programs"
+
+    def built() -> dict[str, float]:
+        return {path.parent.name: path.stat().st_mtime for path in builds.glob("*/program.so")}
+
+    before = built()
+    assert run(folder, "cached.cu").returncode == 5
+    first = built()
+    assert len(first) == len(before) + 1
+    assert run(folder, "cached.cu").returncode == 5
+    assert built() == first
+    (folder / "number.h").write_text("#define NUMBER 6")
+    assert run(folder, "cached.cu").returncode == 6
+    assert built().keys() == first.keys()
+    assert run(folder, "--gpu", "H100", "cached.cu").returncode == 6
+    assert len(built()) == len(first) + 1
+    assert not list(builds.glob("new-*"))
 
 
 def test_device_code_that_needs_a_linker_is_refused_in_words(folder: Path) -> None:
