@@ -126,7 +126,7 @@ def flatten(module: Module, entry: str) -> Body:
     body, graph = Body(), CallGraph(module)
     whole = _Whole(module, entry, graph, body)
     for name in graph.keeping_their_bodies(entry):
-        body.kept[name] = Kept(module.functions[name], f"{name}:")
+        body.kept[name] = Kept(module.functions[name], f"{name}#0:")
     for kept in body.kept.values():
         body.registers[kept.back] = "b32"
         kept.first = _emit(whole, kept.function, kept.prefix, kept).first
