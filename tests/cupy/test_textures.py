@@ -94,6 +94,16 @@ def test_linear_memory_and_a_surface():
     np.testing.assert_array_equal(found.get().reshape(30, 4), values.get()[::-1, ::-1])
 
 
+def test_an_elementwise_kernel_takes_a_texture():
+    array = texture.CUDAarray(FLOATS, 20)
+    array.copy_from(np.arange(20, dtype=np.float32) ** 2)
+    resource = texture.ResourceDescriptor(runtime.cudaResourceTypeArray, cuArr=array)
+    source = texture.TextureObject(resource, texture.TextureDescriptor())
+    add = cupy.ElementwiseKernel("T x, U source", "T y", "y = x + tex1D<T>(source, (float)i)", "add")
+    x = cupy.ones(20, cupy.float32)
+    np.testing.assert_array_equal(add(x, source).get(), 1 + np.arange(20) ** 2)
+
+
 def test_what_cuda_refuses_is_refused_with_the_reason():
     whole = texture.ChannelFormatDescriptor(32, 0, 0, 0, runtime.cudaChannelFormatKindSigned)
     array = texture.CUDAarray(whole, 8)
