@@ -230,9 +230,21 @@ FAMILIES = (
     ),
     Family(
         ("call",),
-        "device functions (inlined), vprintf, assertions",
-        "recursion and function pointers are refused",
-        "tests/simt/test_calls.py",
+        "device functions, recursion, calls on an address, malloc, free, vprintf, assertions",
+        "most functions are inlined; the others have a stack of limited depth",
+        "tests/simt/test_kept_functions.py",
+    ),
+    Family(
+        ("tex", "tld4"),
+        "1d 2d 3d a1d a2d, level and grad of one level; f32 s32 u32",
+        "weights of 8 fractional bits, to the nearest; sums in f32. Not counted, not seen by the sanitizer",
+        "tests/simt/test_textures.py",
+    ),
+    Family(
+        ("suld", "sust"),
+        "b; 1d 2d 3d a1d a2d; b8 b16 b32 b64, v2 v4; trap clamp zero",
+        "exact. Not counted, not seen by the sanitizer",
+        "tests/simt/test_textures.py",
     ),
     Family(
         ("bra", "brx", "ret", "exit", "trap"),

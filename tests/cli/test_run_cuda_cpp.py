@@ -53,6 +53,76 @@ int main(int argc, char **argv) {
 }
 """
 
+TEXTURES = r"""
+#include <cstdio>
+#include <cmath>
+#include <vector>
+
+// Blurs by a linear filter between two texels, adds a layer, and writes to a surface, x in bytes.
+__global__ void blur(cudaTextureObject_t picture, cudaTextureObject_t layers, cudaSurfaceObject_t out, int n) {
+    int x = threadIdx.x, y = threadIdx.y;
+    float v = tex2D<float>(picture, x + 1.f, y + 0.5f) + tex2DLayered<float>(layers, x + .5f, y + .5f, 1);
+    surf2Dwrite(v, out, x * 4, y);
+}
+
+__global__ void middle(cudaTextureObject_t cube, float4 *out) { *out = tex3D<float4>(cube, .5f, .5f, .5f); }
+
+#define CHECK(call) if (cudaError_t e = (call)) return printf("%s: %s\n", #call, cudaGetErrorName(e)), 1
+
+cudaTextureObject_t texture(cudaArray_t array, cudaTextureFilterMode filter, int normalized) {
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeArray, resource.res.array.array = array;
+    cudaTextureDesc how = {};
+    how.addressMode[0] = how.addressMode[1] = how.addressMode[2] = cudaAddressModeClamp;
+    how.filterMode = filter, how.normalizedCoords = normalized;
+    cudaTextureObject_t made = 0;
+    cudaCreateTextureObject(&made, &resource, &how, nullptr);
+    return made;
+}
+
+int main() {
+    const int n = 8;
+    std::vector<float> h(n * n), g(2 * n * n), back(n * n);
+    for (int i = 0; i < n * n; i++) h[i] = i * i % 37, g[i] = 1000, g[n * n + i] = 100 * i;
+    cudaChannelFormatDesc floats = cudaCreateChannelDesc<float>(), four = cudaCreateChannelDesc<float4>();
+    cudaArray_t picture, layers, out, cube;
+    CHECK(cudaMallocArray(&picture, &floats, n, n));
+    CHECK(cudaMallocArray(&out, &floats, n, n, cudaArraySurfaceLoadStore));
+    CHECK(cudaMalloc3DArray(&layers, &floats, make_cudaExtent(n, n, 2), cudaArrayLayered));
+    CHECK(cudaMalloc3DArray(&cube, &four, make_cudaExtent(2, 2, 2)));
+    CHECK(cudaMemcpy2DToArray(picture, 0, 0, h.data(), n * 4, n * 4, n, cudaMemcpyHostToDevice));
+    cudaMemcpy3DParms copy = {};
+    copy.srcPtr = make_cudaPitchedPtr(g.data(), n * 4, n, n), copy.dstArray = layers;
+    copy.extent = make_cudaExtent(n, n, 2), copy.kind = cudaMemcpyHostToDevice;
+    CHECK(cudaMemcpy3D(&copy));
+    float4 corners[8], *middle_of, seen;
+    for (int i = 0; i < 8; i++) corners[i] = make_float4(i, 2 * i, -i, 1);
+    copy.srcPtr = make_cudaPitchedPtr(corners, 32, 2, 2), copy.dstArray = cube, copy.extent = make_cudaExtent(2, 2, 2);
+    CHECK(cudaMemcpy3D(&copy));
+    cudaResourceDesc surface_of = {};
+    surface_of.resType = cudaResourceTypeArray, surface_of.res.array.array = out;
+    cudaSurfaceObject_t surface;
+    CHECK(cudaCreateSurfaceObject(&surface, &surface_of));
+    cudaTextureObject_t blurred = texture(picture, cudaFilterModeLinear, 0), layered = texture(layers, cudaFilterModePoint, 0);
+    blur<<<1, dim3(n, n)>>>(blurred, layered, surface, n);
+    CHECK(cudaMalloc(&middle_of, 16));
+    middle<<<1, 1>>>(texture(cube, cudaFilterModeLinear, 1), middle_of);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaMemcpy(&seen, middle_of, 16, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy2DFromArray(back.data(), n * 4, out, 0, 0, n * 4, n, cudaMemcpyDeviceToHost));
+    int wrong = 0;
+    for (int y = 0; y < n; y++) for (int x = 0; x < n; x++) {
+        float right = h[y * n + (x + 1 < n ? x + 1 : x)];
+        wrong += back[y * n + x] != (h[y * n + x] + right) / 2 + 100 * (y * n + x);
+    }
+    printf("%d wrong, %g %g %g %g\n", wrong, seen.x, seen.y, seen.z, seen.w);
+    CHECK(cudaDestroyTextureObject(blurred));
+    CHECK(cudaFreeArray(picture));
+    printf("%s\n", cudaGetErrorName(cudaDestroyTextureObject(blurred)));
+    return wrong;
+}
+"""
+
 SHARES = r"""
 #include <cstdio>
 #include <thread>
@@ -147,14 +217,19 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         timeout=120,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "TMPDIR": str(folder)},
+        env={
+            "PYTHONPATH": str(ROOT),
+            "PATH": "/usr/bin:/bin",
+            "TMPDIR": str(folder),
+            "GPULAB_CACHE": str(folder),
+        },
     )
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cuda_cpp")
-    for name, text in (("adds", ADDS), ("shares", SHARES), ("wrong", WRONG)):
+    for name, text in (("adds", ADDS), ("shares", SHARES), ("wrong", WRONG), ("textures", TEXTURES)):
         (folder / f"{name}.cu").write_text(text)
     return folder
 
@@ -183,6 +258,13 @@ def test_memory_of_both_sides_threads_streams_and_callbacks(folder: Path) -> Non
     assert ended.returncode == 0
     timed = run(folder, "--clock", "wall", "shares.cu")
     assert float(timed.stdout.splitlines()[1].split()[-1]) > 0
+
+
+def test_textures_surfaces_and_copies_of_cuda_arrays(folder: Path) -> None:
+    ended = run(folder, "textures.cu")
+    assert ended.stdout.splitlines()[0] == "0 wrong, 3.5 7 -3.5 1", ended.stderr
+    assert ended.stdout.splitlines()[1] == "cudaErrorInvalidResourceHandle"
+    assert "is no texture or surface, or no longer one" in ended.stderr
 
 
 def test_what_goes_wrong_on_the_host_is_said_in_words_and_as_cudas_code(folder: Path) -> None:
@@ -223,6 +305,29 @@ def test_a_program_of_several_files_is_built_from_all_of_them(folder: Path) -> N
     assert ended.returncode == 3, ended.stderr
     beyond = run(folder, "--nvcc=-DMORE=1 device.cu", "host.cpp", "x", "y")
     assert beyond.returncode == 3 and "wrote a[3]; a has 3 elements (float32)." in beyond.stderr
+
+
+def test_a_program_is_built_once_for_the_same_contents_of_all_its_files(folder: Path) -> None:
+    """What ran before is not built again; a header that changes is, and so is another GPU's."""
+    (folder / "number.h").write_text("#define NUMBER 5")
+    (folder / "cached.cu").write_text('#include "number.h"\nint main() { return NUMBER; }')
+    builds = folder / "programs"
+
+    def built() -> dict[str, float]:
+        return {path.parent.name: path.stat().st_mtime for path in builds.glob("*/program.so")}
+
+    before = built()
+    assert run(folder, "cached.cu").returncode == 5
+    first = built()
+    assert len(first) == len(before) + 1
+    assert run(folder, "cached.cu").returncode == 5
+    assert built() == first
+    (folder / "number.h").write_text("#define NUMBER 6")
+    assert run(folder, "cached.cu").returncode == 6
+    assert built().keys() == first.keys()
+    assert run(folder, "--gpu", "H100", "cached.cu").returncode == 6
+    assert len(built()) == len(first) + 1
+    assert not list(builds.glob("new-*"))
 
 
 def test_device_code_that_needs_a_linker_is_refused_in_words(folder: Path) -> None:

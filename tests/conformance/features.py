@@ -100,7 +100,11 @@ def table(outcomes: list[Outcome]) -> str:
     by_part = _page("tile_languages").split("\n## ")[1:]
     rows = [
         ("numba-cuda's own tests that launch kernels", *map(int, numbas.groups()), "numba_cuda"),
-        ("CuPy's own tests of raw, elementwise and reduction kernels", *map(int, cupys.groups()), "cupy"),
+        (
+            "CuPy's own tests of raw, elementwise and reduction kernels, and of textures",
+            *map(int, cupys.groups()),
+            "cupy",
+        ),
     ]
     for part in by_part:
         found = re.findall(r"(?m)^- on the \w+, (\d+) of (\d+) are right", part)

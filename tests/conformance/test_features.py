@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.conformance import features
 
 
@@ -31,3 +33,11 @@ def test_the_reason_of_a_refusal_is_its_own_words() -> None:
         "the simulator does not know f. Use g."
     )
     assert features.reason("") == ""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "name", ["cupy_jit.py", "function_pointers.cu", "recursion.cu", "textures.cu", "virtual_functions.cu"]
+)
+def test_what_was_refused_once_runs_now(name: str) -> None:
+    assert features.run(features.PROGRAMS / name).said == ""

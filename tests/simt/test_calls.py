@@ -210,43 +210,11 @@ def refusal(body: str, outside: str) -> str:
     return str(refused.value)
 
 
-def test_recursion_is_refused_with_its_cure():
-    outside = f"""
-    .func (.param .b32 r) again(.param .b32 a) {{
-        .reg .b32 %r<3>;
-        ld.param.u32 %r1, [a];
-        {call("again", ("b32", "%r1"), into="%r2")}
-        st.param.b32 [r], %r2;
-        ret;
-    }}
-    """
-    message = refusal(call("again", ("b32", "%tid")), outside)
-    assert "call again" in message
-    assert message.endswith("Recursion is not simulated: write it as a loop.")
-
-
 def test_a_refusal_calls_the_kernel_as_the_learner_does():
-    outside = ".func (.param .b32 r) again(.param .b32 a) { .reg .b32 %r<3>;"
-    outside += f"{call('again', ('b32', '%r1'), into='%r2')} ret; }}"
-    module = ptx.parse(kernel(call("again", ("b32", "%tid")), outside=outside))
+    outside = ".extern .func (.param .b32 r) far(.param .b32 a);"
+    module = ptx.parse(kernel(call("far", ("b32", "%tid")), outside=outside))
     with pytest.raises(simt.UnsupportedInstruction, match=r"^steps — "):
         simt.load(module, next(n for n, f in module.functions.items() if f.entry), "steps")
-
-
-def test_two_functions_that_call_each_other_are_refused():
-    def half(name: str, other: str) -> str:
-        return f"""
-        .func (.param .b32 r) {name}(.param .b32 a) {{
-            .reg .b32 %r<3>;
-            ld.param.u32 %r1, [a];
-            {call(other, ("b32", "%r1"), into="%r2")}
-            st.param.b32 [r], %r2;
-            ret;
-        }}"""
-
-    declared = ".func (.param .b32 r) pong(.param .b32 a);"
-    message = refusal(call("ping", ("b32", "%tid")), declared + half("ping", "pong") + half("pong", "ping"))
-    assert message.endswith("Recursion is not simulated: write it as a loop.")
 
 
 def test_a_function_that_is_only_declared_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,12 @@ __all__ = [
     "zeros_like_pinned",
     "zeros_pinned",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "jit":  # which needs CuPy itself, and takes a second to import
+        return importlib.import_module("gpulab.frontends.cupy.jit")
+    raise AttributeError(f"the simulated cupyx has no {name!r}.", name=name)
 
 
 def rsqrt(x: Any) -> Any:

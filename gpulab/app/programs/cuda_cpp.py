@@ -7,7 +7,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from importlib import metadata, resources
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gpulab.foundation.errors import Message
+from gpulab.foundation.version import VERSION
 from gpulab.frontends.runtime import Runtime, structures
 from gpulab.frontends.runtime.errors import say
 from gpulab.frontends.runtime.kernels import flush
@@ -23,9 +23,14 @@ from gpulab.simulator import device as devices
 from gpulab.simulator.compile.versions import architecture
 from gpulab.simulator.simt.memory import FIRST_ADDRESS
 
+from . import builds
+
 ENDINGS = (".cu", ".cpp", ".cc", ".cxx")
 NVCC_WHEELS = ("nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12")
 SEPARATE = {"-rdc=true", "--relocatable-device-code=true", "-dc", "--device-c", "-dlink", "--device-link"}
+BUILT, ANSWERS = "program.so", "answers.so"  # in the folder of a build
+# Of the environment, what the compilers listen to.
+VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH")
 OF_CUDA = ("cuda", "__cuda", "cu", "nv")  # how the names of CUDA's functions begin
 
 
@@ -46,22 +51,13 @@ def program(source: str, arguments: list[str], flags: str, clock: str) -> Callab
             "device runs PTX. Without this flag, each file keeps its own device code; include what kernels "
             "share. Kernels that launch kernels do not run here."
         )
-    folder = Path(tempfile.mkdtemp(prefix="gpulab-run-"))
-    try:
-        built = _build(nvcc, source, shlex.split(flags), folder)
-        answers = _answers(nvcc, built, folder)
-        library = ctypes.CDLL(str(answers), mode=ctypes.RTLD_GLOBAL)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    words = shlex.split(flags)
+    folder = builds.kept(_recipe(nvcc, source, words), lambda empty: _make(nvcc, source, words, empty))
+    library = ctypes.CDLL(str(folder / ANSWERS), mode=ctypes.RTLD_GLOBAL)
 
     def start() -> NoReturn:
-        try:
-            texts = [Path(each) for each in (source, *shlex.split(flags)) if each.endswith(ENDINGS)]
-            text = "\n".join(path.read_text(errors="replace") for path in texts if path.is_file())
-            runtime, loaded = _load(built, library, text, clock)
-        finally:  # before main, because a program that crashes would leave the folder behind
-            shutil.rmtree(folder, ignore_errors=True)
+        text = "\n".join(path.read_text(errors="replace") for path in _sources(source, words))
+        runtime, loaded = _load(folder / BUILT, library, text, clock)
         raise SystemExit(_run(runtime, loaded, [source, *arguments]))
 
     return start
@@ -101,9 +97,40 @@ def compiler() -> str:
     )
 
 
+def _sources(source: str, flags: list[str]) -> list[Path]:
+    """The program's files of C++."""
+    return [path for each in (source, *flags) if each.endswith(ENDINGS) and (path := Path(each)).is_file()]
+
+
+def _recipe(nvcc: str, source: str, flags: list[str]) -> list[str]:
+    """All that decides what is built, but for the contents of files."""
+    about = Path(nvcc).stat()
+    compiler = [nvcc, str(about.st_size), str(about.st_mtime_ns), str(architecture(devices.current().cc))]
+    listened_to = [f"{name}={os.environ.get(name, '')}" for name in VARIABLES]
+    return [VERSION, *compiler, *listened_to, os.getcwd(), source, *flags]
+
+
+def _make(nvcc: str, source: str, flags: list[str], folder: Path) -> list[Path]:
+    """Build the program and its answers; the files that were read for it."""
+    built = _build(nvcc, source, flags, folder)
+    _answers(nvcc, built, folder)
+    given = [Path(flag) for flag in flags if Path(flag).is_file()]
+    own = [Path(str(resources.files("gpulab.frontends.runtime") / name)) for name in ("entry.c", "answers.c")]
+    options = [flag for flag in flags if not Path(flag).is_file()]
+    read = [path for each in _sources(source, flags) for path in _included(nvcc, each, options)]
+    return list(dict.fromkeys([*given, *own, *read]))
+
+
+def _included(nvcc: str, source: Path, options: list[str]) -> list[Path]:
+    """A file of C++ and all that it includes."""
+    rule = _compile([nvcc, *options, "-M", str(source)], str(source))
+    words = shlex.split(rule.partition(":")[2].replace("\\\n", " "))
+    return [Path(word) for word in words]
+
+
 def _build(nvcc: str, source: str, flags: list[str], folder: Path) -> Path:
     """The program as a shared library, whose calls of CUDA are left open."""
-    built = folder / "program.so"
+    built = folder / BUILT
     entry = folder / "entry.o"
     own = resources.files("gpulab.frontends.runtime")
     _compile(["gcc", "-O1", "-fPIC", "-c", str(own / "entry.c"), "-o", str(entry)])
@@ -121,7 +148,7 @@ def _build(nvcc: str, source: str, flags: list[str], folder: Path) -> Path:
     return built
 
 
-def _answers(nvcc: str, built: Path, folder: Path) -> Path:
+def _answers(nvcc: str, built: Path, folder: Path) -> None:
     """A library with every function of CUDA that the program calls."""
     listed = subprocess.run(
         ["nm", "-D", "--undefined-only", "-P", str(built)], capture_output=True, text=True, check=True
@@ -132,22 +159,22 @@ def _answers(nvcc: str, built: Path, folder: Path) -> Path:
     text = "".join(f"NAME({number}, {name})\n" for number, name in enumerate(names))
     (folder / "names.h").write_text(text)
     own = resources.files("gpulab.frontends.runtime")
-    made = folder / "answers.so"
+    made = folder / ANSWERS
     _compile(
         [
             *(nvcc, "-shared", "-cudart", "none", "-Xcompiler", "-fPIC,-w"),
             *("-I", str(folder), str(own / "answers.c"), "-o", str(made)),
         ]
     )
-    return made
 
 
-def _compile(command: list[str], source: str = "") -> None:
-    """Run a compiler. Raises CannotBuild with what it says."""
+def _compile(command: list[str], source: str = "") -> str:
+    """Run a compiler; what it prints. Raises CannotBuild with what it says."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         said = (done.stderr + done.stdout).strip()
         raise CannotBuild(f"{source or shlex.join(command)} does not compile:\n{said}")
+    return done.stdout
 
 
 # ---- running -------------------------------------------------------------------------------------

@@ -13,11 +13,12 @@ from typing import Any
 
 from gpulab import habits
 
-# Packages whose own modules get the real numba, CuPy and Triton.
+# Packages whose own modules get the real numba, CuPy and Triton. Compiled ones may import in the name of
+# importlib, which loads them.
 COMPILERS = frozenset(
     {
-        "cuda", "cupy", "cupyx", "cupy_backends", "cutlass", "functorch", "gpulab", "llvmlite", "numba",
-        "numba_cuda", "nvidia", "torch", "triton",
+        "cuda", "cupy", "cupyx", "cupy_backends", "cutlass", "functorch", "gpulab", "importlib", "llvmlite",
+        "numba", "numba_cuda", "nvidia", "torch", "triton",
     }
 )  # fmt: skip
 

@@ -21,6 +21,7 @@ from .c_types import fits
 from .cuda_text import Parameter, Signature
 from .memory import MemoryPointer
 from .tensor_maps import content, is_tensor_map
+from .texture import SurfaceObject, TextureObject
 
 POINTER_BYTES = 8
 # How NumPy calls the element types of tensor maps; all others are 32-bit floats.
@@ -114,6 +115,10 @@ class _Place:
             return self._tensor_map(value)
         if isinstance(value, MemoryPointer):
             self._check_takes_pointer("a device pointer")
+            return value.ptr.to_bytes(POINTER_BYTES, "little"), None
+        if isinstance(value, TextureObject | SurfaceObject):
+            if self.size != POINTER_BYTES or self.variable.type.startswith("f"):
+                raise self._error("is no cudaTextureObject_t or cudaSurfaceObject_t, but got one.")
             return value.ptr.to_bytes(POINTER_BYTES, "little"), None
         if value is None:
             self._check_takes_pointer("None")

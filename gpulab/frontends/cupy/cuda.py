@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 
-from . import compiler, memory, runtime
+from . import compiler, memory, runtime, texture
 from . import devices as device
 from . import streams as stream
 from .devices import Device, get_device_id
@@ -63,6 +63,7 @@ __all__ = [
     "runtime",
     "set_allocator",
     "stream",
+    "texture",
     "using_allocator",
 ]
 

@@ -12,6 +12,9 @@ from .arrays import borrow, check_dtype, ndarray
 from .c_types import c_name
 from .functions import OnHost
 from .layouts import joined
+from .texture import TextureObject
+
+HANDLES = np.dtype(np.uint64)  # what cudaTextureObject_t is
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ def resolve(
     """Find the dtypes from the arrays: outputs first, then inputs. Raises TypeError where they contradict."""
     found: dict[str, tuple[np.dtype, str]] = {}  # placeholder → dtype, and the parameter that said so
     for parameter, value in [*zip(out_params, outputs, strict=False), *zip(in_params, inputs, strict=True)]:
+        if isinstance(value, TextureObject):
+            found.setdefault(parameter.ctype, (HANDLES, parameter.name))
         if not isinstance(value, ndarray):
             continue
         if parameter.dtype is not None:
@@ -117,13 +122,16 @@ def _argument(kernel: str, value: Any) -> Any:
         return value.__cupy_get_ndarray__()
     if hasattr(value, "__cuda_array_interface__"):
         return borrow(value.__cuda_array_interface__, value)
-    if isinstance(value, bool | int | float | complex | np.generic):
+    if isinstance(value, bool | int | float | complex | np.generic | TextureObject):
         return value
     raise OnHost(kernel).refused(value)
 
 
 def as_dtype(value: Any, dtype: np.dtype) -> Any:
-    """A scalar as `dtype`. Raises OverflowError for a Python number that has no room in it."""
+    """A scalar as `dtype`, a texture as its handle. Raises OverflowError for a Python number that has no room
+    in it."""
+    if isinstance(value, TextureObject):
+        return HANDLES.type(value.ptr)
     if isinstance(value, np.generic):
         with np.errstate(all="ignore"):
             return value.astype(dtype)

@@ -72,6 +72,27 @@ def memGetInfo() -> tuple[int, int]:
     return Device().mem_info
 
 
+cudaAddressModeWrap, cudaAddressModeClamp, cudaAddressModeMirror, cudaAddressModeBorder = range(4)
+cudaFilterModePoint, cudaFilterModeLinear = range(2)
+cudaReadModeElementType, cudaReadModeNormalizedFloat = range(2)
+cudaChannelFormatKindSigned, cudaChannelFormatKindUnsigned, cudaChannelFormatKindFloat = range(3)
+cudaResourceTypeArray, cudaResourceTypeLinear, cudaResourceTypePitch2D = 0, 2, 3
+cudaArrayDefault, cudaArrayLayered, cudaArraySurfaceLoadStore = 0, 1, 2
+cudaLimitStackSize, cudaLimitMallocHeapSize = 0, 2
+LIMITS = {cudaLimitStackSize: "stack_bytes", cudaLimitMallocHeapSize: "heap_bytes"}
+
+
+def deviceSetLimit(limit: int, value: int) -> None:
+    if limit in LIMITS:
+        devices.current().limits[LIMITS[limit]] = value
+
+
+def deviceGetLimit(limit: int) -> int:
+    if limit not in LIMITS:
+        raise CUDARuntimeError(f"limit {limit} of the device is not simulated.")
+    return devices.current().limits[LIMITS[limit]]
+
+
 def deviceSynchronize() -> None:
     """Wait for all work on the device, which is done already."""
 

@@ -92,10 +92,11 @@ class Errors:
 
 
 # Why functions are not there, by how their names begin.
-TEXTURES = ": textures and surfaces are not simulated. Read the array through a pointer instead"
 MISSING = {
-    **dict.fromkeys(("cudaCreateChannelDesc", "cudaCreateTexture", "cudaCreateSurface"), TEXTURES),
-    **dict.fromkeys(("cudaMallocArray", "cudaMalloc3DArray", "cudaMallocMipmapped"), TEXTURES),
+    **dict.fromkeys(
+        ("cudaMallocMipmapped", "cudaGetMipmapped", "cudaFreeMipmapped"),
+        ": mipmaps are not simulated. Create a texture of one CUDA array (cudaMallocArray) instead",
+    ),
     **dict.fromkeys(
         ("cudaGraph", "cudaStreamGetCaptureInfo"),
         ": graphs are captured from a stream here (cudaStreamBeginCapture), not built node by node",

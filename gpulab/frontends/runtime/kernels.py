@@ -6,12 +6,11 @@ import ctypes
 import struct
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from threading import get_ident
 from typing import Any
 
+from gpulab.foundation.cpp_names import readable
 from gpulab.frontends.cupy.c_types import fits
 from gpulab.frontends.cupy.cuda_text import signatures
 from gpulab.frontends.driver import Config, labelled, launch, read_config
@@ -90,7 +89,7 @@ class KernelCalls:
         """``__cudaRegisterFunction``."""
         entry = ctypes.string_at(name).decode()
         ptx = self._images[image]
-        kernel = CompiledKernel(_readable(entry), entry, ptx, self.device.cc, version_in(ptx))
+        kernel = CompiledKernel(readable(entry), entry, ptx, self.device.cc, version_in(ptx))
         self._functions[stub] = Function(kernel)
 
     def register_variable(
@@ -310,28 +309,3 @@ def _config(grid: Dim3, block: Dim3, shared_bytes: int, cooperative: bool = Fals
 def flush() -> None:
     """Write out what the program has printed so far."""
     ctypes.CDLL(None).fflush(None)
-
-
-@cache
-def _demangle() -> Any:
-    """The C++ library's own function that makes names readable; None where there is no such library."""
-    with suppress(OSError, AttributeError):
-        found = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
-        found.restype, found.argtypes = ctypes.c_void_p, (ctypes.c_char_p, P, P, P)
-        return found
-    return None
-
-
-def _readable(entry: str) -> str:
-    """A kernel's name in C++ by that in the PTX, without its parameters: ``_Z4copyPf`` → ``copy``."""
-    found = _demangle()(entry.encode(), None, None, None) if entry.startswith("_Z") and _demangle() else None
-    if not found:
-        return entry
-    text = ctypes.string_at(found).decode().removeprefix("void ")
-    ctypes.CDLL(None).free(ctypes.c_void_p(found))
-    depth = 0
-    for i, character in enumerate(text):
-        depth += (character == "<") - (character == ">")
-        if character == "(" and not depth and not text.startswith("(anonymous namespace)", i):
-            return text[:i]
-    return text

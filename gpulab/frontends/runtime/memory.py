@@ -11,9 +11,10 @@ import numpy as np
 
 from gpulab.frontends.driver.functions import nothing, put
 from gpulab.simulator import device as devices
+from gpulab.simulator.device.cuda_arrays import CudaArray
 from gpulab.simulator.simt.memory import FIRST_ADDRESS, GUARD
 
-from .errors import NOT_SUPPORTED, Refused
+from .errors import Refused
 from .graphs import GraphCalls
 from .structures import Copy3D, Extent, PitchedPointer
 
@@ -21,7 +22,7 @@ Array = np.ndarray
 P, I, N = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
 PITCH = 512  # bytes that the rows of cudaMallocPitch are a multiple of
 ENDS = FIRST_ADDRESS << 4  # far above all addresses that the simulated device gives out
-OUT_OF_MEMORY, INVALID_POINTER = 2, 17
+OUT_OF_MEMORY, INVALID_POINTER, INVALID_HANDLE = 2, 17, 400
 TO_DEVICE, FROM_DEVICE = (1, 3), (2, 3)  # cudaMemcpyKind: the sides that must be device memory
 HOST_MEMORY, DEVICE_MEMORY, MANAGED = 1, 2, 3  # cudaMemoryType
 
@@ -32,6 +33,7 @@ class MemoryCalls:
 
     device: devices.SimulatedDevice
     graphs: GraphCalls
+    arrays: dict[int, CudaArray] = field(default_factory=dict)  # by their addresses
     _host: dict[int, tuple[Any, int]] = field(default_factory=dict)  # by address: (its owner, cudaMemoryType)
 
     # ---- allocating ------------------------------------------------------------------------------
@@ -189,15 +191,30 @@ class MemoryCalls:
             self.copy(to + row * to_pitch, source + row * pitch, width, kind)
 
     def copy_3d(self, described: int, *_: int) -> None:
-        """``cudaMemcpy3D`` between memory with pitches. Raises Refused for arrays of textures."""
+        """``cudaMemcpy3D`` between memory with pitches and CUDA arrays, where x and width count elements."""
         asked = Copy3D.from_address(described)
-        if asked.source_array or asked.to_array:
-            raise Refused("textures and their arrays are not simulated.", NOT_SUPPORTED)
-        (tx, ty, tz), (sx, sy, sz) = asked.to_place, asked.source_place
+        to, (tx, ty, tz), wide = self._side(asked.to_array, asked.to, asked.to_place)
+        source, (sx, sy, sz), wide_too = self._side(asked.source_array, asked.source, asked.source_place)
+        width = asked.extent.width * max(wide, wide_too)
         for z in range(asked.extent.depth):
             for y in range(asked.extent.height):
-                to, source = asked.to.row(tx, ty + y, tz + z), asked.source.row(sx, sy + y, sz + z)
-                self.copy(to, source, asked.extent.width, asked.kind)
+                self.copy(to.row(tx, ty + y, tz + z), source.row(sx, sy + y, sz + z), width, asked.kind)
+
+    def _side(self, array: int, memory: PitchedPointer, place: Any) -> tuple[PitchedPointer, list[int], int]:
+        """One side of a copy as memory with a pitch, the place in it with x in bytes, and how many bytes an
+        element of the array has."""
+        x, y, z = place
+        if not array:
+            return memory, [x, y, z], 1
+        texels = self.array(array).texels
+        there = PitchedPointer(texels.address, texels.pitch, texels.width, max(texels.height, 1))
+        return there, [x * texels.texel_bytes, y, z], texels.texel_bytes
+
+    def array(self, address: int) -> CudaArray:
+        """The CUDA array at an address. Raises Refused where there is none."""
+        if address not in self.arrays:
+            raise Refused(f"{address:#x} is no CUDA array, or was freed.", INVALID_HANDLE)
+        return self.arrays[address]
 
     def set_3d(self, there: PitchedPointer, value: int, extent: Extent, *_: int) -> None:
         """``cudaMemset3D``."""

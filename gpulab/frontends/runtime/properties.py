@@ -13,11 +13,12 @@ from gpulab.frontends.driver.functions import nothing, one, put, zero
 from gpulab.simulator import device as devices
 from gpulab.simulator.device import LaunchError
 
-from .errors import Refused
+from .errors import NOT_SUPPORTED, Refused
 from .structures import Layouts
 
 P, I = ctypes.c_void_p, ctypes.c_int
 INVALID_DEVICE = 101
+LIMITS = {0: "stack_bytes", 2: "heap_bytes"}  # by the number of cudaLimit…
 # Attributes by CUDA's number that are about how the runtime works, so no data sheet has them.
 OF_THE_RUNTIME = {
     11: 512,  # cudaDevAttrMaxPitch is larger on GPUs; nothing here needs it
@@ -97,6 +98,17 @@ class DeviceCalls:
         except LaunchError as error:
             raise Refused(str(error)) from None
 
+    def set_limit(self, which: int, nbytes: int) -> None:
+        """``cudaDeviceSetLimit``: those that matter here, of the others nobody notices anything."""
+        if which in LIMITS:
+            self.device.limits[LIMITS[which]] = nbytes
+
+    def limit(self, where: int, which: int) -> None:
+        """``cudaDeviceGetLimit``. Raises Refused for a limit that is not simulated."""
+        if which not in LIMITS:
+            raise Refused(f"limit {which} of the device is not simulated.", NOT_SUPPORTED)
+        put(where, self.device.limits[LIMITS[which]], ctypes.c_size_t)
+
     def version(self, where: int) -> None:
         """``cudaRuntimeGetVersion``: that of the compiler."""
         from gpulab.frontends.cupy.runtime import runtimeGetVersion
@@ -125,7 +137,8 @@ class DeviceCalls:
         yield "cudaDeviceSynchronize", nothing, ()
         yield "cudaDeviceReset", nothing, ()
         yield "cudaSetDeviceFlags", nothing, (I,)
-        yield "cudaDeviceSetLimit", nothing, (I, ctypes.c_size_t)
+        yield "cudaDeviceSetLimit", self.set_limit, (I, ctypes.c_size_t)
+        yield "cudaDeviceGetLimit", self.limit, (P, I)
         yield "cudaDeviceSetCacheConfig", nothing, (I,)
         yield "cudaProfilerStart", nothing, ()
         yield "cudaProfilerStop", nothing, ()

@@ -15,6 +15,7 @@ from .memory import MemoryCalls
 from .properties import DeviceCalls
 from .streams import StreamCalls
 from .structures import Dim3, Layouts
+from .textures import TextureCalls
 
 P, I, N = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
 Answer = tuple[str, Callable[..., Any], tuple[Any, ...]]
@@ -34,7 +35,8 @@ class Runtime:
         memory = MemoryCalls(device, graphs)
         self._kernels = KernelCalls(device, memory, graphs, layouts, source)
         self._texts: dict[bytes, Any] = {}
-        calls = (memory, self._kernels, graphs, StreamCalls(graphs, now), DeviceCalls(device, layouts))
+        about_device = DeviceCalls(device, layouts), TextureCalls(device, memory)
+        calls = (memory, self._kernels, graphs, StreamCalls(graphs, now), *about_device)
         self._functions: dict[str, Any] = {
             name: _function(self.errors.guarded(name, answer), types)
             for part in calls

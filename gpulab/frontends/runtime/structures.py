@@ -7,6 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from gpulab.simulator.device import cuda_arrays
+
 
 class _Field(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("offset", ctypes.c_int), ("size", ctypes.c_int))
@@ -22,7 +26,7 @@ class Dim3(ctypes.Structure):
 
 
 class Extent(ctypes.Structure):
-    """``cudaExtent``: the width in bytes where no array of textures has a part in it, height and depth."""
+    """``cudaExtent``: the width in bytes, or in elements where a CUDA array takes part; height and depth."""
 
     _fields_ = (("width", ctypes.c_size_t), ("height", ctypes.c_size_t), ("depth", ctypes.c_size_t))
 
@@ -40,6 +44,43 @@ class PitchedPointer(ctypes.Structure):
     def row(self, x: int, y: int, z: int) -> int:
         """The address of byte `x` of row `y` of slice `z`."""
         return int(self.address + (z * self.height + y) * self.pitch + x)
+
+
+class Channels(ctypes.Structure):
+    """``cudaChannelFormatDesc``: bits of the channels, and what they hold."""
+
+    _fields_ = (("bits", ctypes.c_int * 4), ("kind", ctypes.c_int))
+
+    def format(self) -> tuple[np.dtype, int]:
+        """The type and the number of channels. Raises WrongDescription."""
+        return cuda_arrays.channels(self.bits[:], self.kind)
+
+
+class Resource(ctypes.Structure):
+    """``cudaResourceDesc``. `first` are the bytes of linear memory, or the width of pitched memory in
+    elements; of an array only the address counts."""
+
+    _fields_ = (
+        ("kind", ctypes.c_int),
+        ("address", ctypes.c_size_t),
+        ("channels", Channels),
+        ("first", ctypes.c_size_t),
+        ("height", ctypes.c_size_t),
+        ("pitch", ctypes.c_size_t),
+    )
+
+
+class TextureDescription(ctypes.Structure):
+    """The beginning of ``cudaTextureDesc``."""
+
+    _fields_ = (
+        ("modes", ctypes.c_int * 3),
+        ("filter", ctypes.c_int),
+        ("read_mode", ctypes.c_int),
+        ("srgb", ctypes.c_int),
+        ("border", ctypes.c_float * 4),
+        ("normalized", ctypes.c_int),
+    )
 
 
 class Copy3D(ctypes.Structure):

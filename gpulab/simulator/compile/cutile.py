@@ -18,6 +18,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from gpulab.foundation.cache_folder import cache_folder
+
 from .kernel import CompiledKernel
 from .packages import Internals, MissingCompiler
 from .versions import target_of
@@ -80,8 +82,7 @@ def _toolchain() -> Path:
 def _roots() -> tuple[Path, ...]:
     """Where the folder may be: in Python's environment, which a judge's sandbox sees, too; where that is
     read-only, in the user's cache."""
-    cache_home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(sys.prefix) / "var" / "gpulab", Path(cache_home) / "gpulab"
+    return Path(sys.prefix) / "var" / "gpulab", cache_folder()
 
 
 def make_ready() -> None:

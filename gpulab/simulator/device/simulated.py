@@ -75,6 +75,7 @@ class Simulator:
                 **(
                     {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
                     | {"allotted": device.registers_at_entry(launch) if program.reallocates else None}
+                    | device.limits
                     | device.options
                 ),
             )
@@ -99,6 +100,10 @@ def scratch(device: SimulatedDevice, launch: Launch) -> Iterator[bytes]:
         device.memory.free(allocation)
 
 
+# What a program may set by cudaDeviceSetLimit, and where it begins: by its name in `simt.launch`.
+LIMITS = {"stack_bytes": simt.STACK_BYTES, "heap_bytes": simt.HEAP_BYTES}
+
+
 class SimulatedDevice:
     """A GPU of the catalogue, simulated. `gpu` may be changed at any time; memory is one and stays.
 
@@ -112,6 +117,7 @@ class SimulatedDevice:
         self.host_memory = HostMemory(self.memory)
         self.observer_factories: tuple[ObserverFactory, ...] = ()
         self.options: dict[str, Any] = {}
+        self.limits = dict(LIMITS)
         self._executors: list[Executor] = [Simulator()]
         self._modules: dict[str, ptx.Module] = {}
         self._programs: dict[tuple[str, str], simt.Executable] = {}

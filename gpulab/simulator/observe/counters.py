@@ -52,6 +52,7 @@ KINDS = {
     "exit": "other",
     "trap": "other",
     "call": "other",
+    **dict.fromkeys(("tex", "tld4", "suld", "sust"), "other"),
     "nanosleep": "other",
     "mbarrier": "mbarrier",
 }

@@ -2,6 +2,7 @@
 
 from .dataflow import reads, split_operands, writes
 from .debug_info import Scalar, SourceVariable, Where, label_lines, source_variables
+from .declarations import parse_prototype
 from .dominance import immediate_post_dominators
 from .ir import (
     Address,
@@ -52,6 +53,7 @@ __all__ = [
     "live_before",
     "live_registers",
     "parse",
+    "parse_prototype",
     "print_instruction",
     "print_module",
     "reads",

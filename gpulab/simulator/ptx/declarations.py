@@ -254,3 +254,21 @@ def _to_bytes(source: str, position: int, value: Immediate, type_: str) -> bytes
     if value.bits >> 8 * width:
         raise error_at(source, position, f"{value.value} does not fit `.{type_}`")
     return value.bits.to_bytes(width, "little")
+
+
+def parse_prototype(text: str) -> tuple[tuple[Variable, ...], tuple[Variable, ...]]:
+    """What a function that fits ``.callprototype (results) _ (parameters)`` returns, and what it takes.
+
+    >>> text = ".callprototype (.param .b32 _) _ (.param .b64 _, .param .b8 _[24])"
+    >>> returns, parameters = parse_prototype(text)
+    >>> [v.type for v in returns], [v.count for v in parameters]
+    (['b32'], [1, 24])
+    """
+    position, _ = parse_word(text, 0)
+    returns: tuple[Variable, ...] = ()
+    if text.startswith("(", position):
+        position, returns = parse_parameters(text, position)
+    position = skip_blanks(text, parse_name(text, skip_blanks(text, position))[0])
+    if not text.startswith("(", position):
+        return returns, ()
+    return returns, parse_parameters(text, position)[1]

@@ -4,16 +4,17 @@ The modules, each group built on those above it:
 
 - records and names: `types`, `errors`, `program`, `opcodes`, `events`;
 - meanings, functions of whole arrays that know no registers: `integers`, `floats`, `conversions`, `packed`,
-  `warps`, `matrix`, `sparse`, `warpgroup_matrices` and others, with `operations` as the table of arithmetic,
-  `aligned_sums` for how tensor cores add, and `compiled` for what NumPy has no function for;
-- memory (`memory`, `journal`), what a launch holds (`frame`), the state of a chunk of blocks (`run`), and
-  what changes it: `clusters` (whose shared memory an address means), `accesses`, `atomics`, `transfers` (the
-  engine that moves bulk copies), `branching`, `block_meetings`, `cluster_meetings`, `warp_meetings`,
-  `warpgroup_meetings`; in words, should it never end, `waits`;
-- decoding, once per kernel: `inline`, `layouts` and `operands`, then the builders of steps (`steps`,
-  `matrix_steps`, `warpgroup_steps`, `async_copies`, `mbarriers`, `bulk_copies`, `tensor_copies`,
-  `cluster_steps`, `meetings` and others), `table`, which picks the builder for each instruction, and
-  `decoding`, which makes an `Executable` of a parsed kernel;
+  `warps`, `matrix`, `sparse`, `warpgroup_matrices`, `textures` and others, with `operations` as the table of
+  arithmetic, `aligned_sums` for how tensor cores add, and `compiled` for what NumPy has no function for;
+- memory (`memory`, `heap`, `journal`), what a launch holds (`frame`), the state of a chunk of blocks
+  (`run`), and what changes it: `clusters` (whose shared memory an address means), `accesses`, `atomics`,
+  `stacks` (calls that are open), `transfers` (the engine that moves bulk copies), `branching`,
+  `block_meetings`, `cluster_meetings`, `warp_meetings`, `warpgroup_meetings`; in words, should it never
+  end, `waits`;
+- decoding, once per kernel: `call_graph`, `inline`, `layouts` and `operands`, then the builders of steps
+  (`steps`, `call_steps`, `heap_steps`, `matrix_steps`, `warpgroup_steps`, `async_copies`, `mbarriers`,
+  `bulk_copies`, `tensor_copies`, `texture_steps`, `meetings` and others), `table`, which picks the builder
+  for each instruction, and `decoding`, which makes an `Executable` of a parsed kernel;
 - running, once per launch: `engine` and `scheduling`.
 """
 
@@ -25,21 +26,27 @@ from .errors import (
     Endless,
     KernelFault,
     Misaligned,
+    NoFunction,
     OutOfBounds,
     SimulationError,
+    StackOverflow,
     Trap,
     UnsupportedInstruction,
+    WrongFree,
+    WrongTexture,
 )
 from .events import Access, Chunk, Observer, State, TensorProduct, Transfer
 from .executable import Executable
-from .frame import BACKWARDS, LOCKSTEP, Schedule, two_teams, warp_serial
+from .frame import BACKWARDS, HEAP_BYTES, LOCKSTEP, STACK_BYTES, Schedule, two_teams, warp_serial
 from .journal import Journal
 from .memory import Allocation, Memory
 from .program import Program
 
 __all__ = [
     "BACKWARDS",
+    "HEAP_BYTES",
     "LOCKSTEP",
+    "STACK_BYTES",
     "Access",
     "Allocation",
     "ArrayLabel",
@@ -51,16 +58,20 @@ __all__ = [
     "KernelFault",
     "Memory",
     "Misaligned",
+    "NoFunction",
     "Observer",
     "OutOfBounds",
     "Program",
     "Schedule",
     "SimulationError",
+    "StackOverflow",
     "State",
     "TensorProduct",
     "Transfer",
     "Trap",
     "UnsupportedInstruction",
+    "WrongFree",
+    "WrongTexture",
     "launch",
     "load",
     "two_teams",

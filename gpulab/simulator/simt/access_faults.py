@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict
 import numpy as np
 
 from .errors import ArrayLabel, Misaligned, OutOfBounds, Outside, indexed_names, indexes_axes
-from .memory import GUARD
+from .memory import GUARD, HEAP_PIECE
 from .run import Run
 
 Array = np.ndarray
@@ -46,6 +46,27 @@ def fault_outside(run: Run, index: int, address: Array, size: int, did: str) -> 
     bad = np.array([not _holds(run, int(a), size, did) for a in wide.reshape(-1)]).reshape(run.shape)
     row, lane = first(run, bad)
     raise OutOfBounds(**run.blame(index, bad), **_describe(run, index, int(wide[row, lane]), size, did))
+
+
+def check_heap(
+    run: Run, index: int, offset: Array, size: int, book: Array, writing: bool, lanes: Array | None = None
+) -> None:
+    """Raise OutOfBounds where a lane reaches a piece of the kernels' heap that belongs to no block."""
+    pieces = offset // HEAP_PIECE
+    bad = (book[pieces] <= 0) | (book[(offset + (size - 1)) // HEAP_PIECE] <= 0)
+    if lanes is not None:
+        bad &= lanes
+    if not bad.any() or not (run.mask() & bad).any():
+        return
+    freed = book[np.broadcast_to(pieces, run.shape)[first(run, bad)]] < 0
+    did = "wrote" if writing else "read"
+    raise OutOfBounds(
+        **run.blame(index, bad),
+        what=f"{did} {size} bytes of the heap that belong to no block of malloc() or new"
+        + (": they were freed." if freed else "."),
+        advice="Was the block freed before, or is it smaller than the index needs? "
+        f"Blocks are told apart by pieces of {HEAP_PIECE} bytes.",
+    )
 
 
 def _holds(run: Run, address: int, size: int, did: str) -> bool:

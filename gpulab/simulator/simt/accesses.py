@@ -202,6 +202,8 @@ def _global_places(
         offset = address - found.address
         reach = _reach(offset)
         if 0 <= reach <= found.nbytes - size and not reach & (size - 1):
+            if found.book is not None:
+                access_faults.check_heap(run, index, offset, size, found.book, writing)
             if writing:
                 run.memory.writes(found, offset)
             return [Reached(found.view(dtype), offset >> shift)]
@@ -216,6 +218,8 @@ def _global_places(
     if writing and not found.writable:
         access_faults.fault_outside(run, index, address, size, "wrote")
     offset = address - found.address
+    if found.book is not None:
+        access_faults.check_heap(run, index, offset, size, found.book, writing)
     if writing:
         run.memory.writes(found, offset)
     return [Reached(found.view(dtype), offset >> shift)]
@@ -261,6 +265,8 @@ def _several(
         if not here.flat[int(np.flatnonzero(rest)[0])]:
             access_faults.fault_outside(run, index, address, size, "wrote" if writing else "read")
         offset = np.where(here, address - allocation.address, 0)
+        if allocation.book is not None:
+            access_faults.check_heap(run, index, offset, size, allocation.book, writing, here)
         if writing:
             run.memory.writes(allocation, offset[here])
         shift = dtype.itemsize.bit_length() - 1
@@ -374,7 +380,7 @@ def _window_target(
 def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Array:
     """The addresses, checked, with those of lanes outside the group replaced by one of a lane inside it."""
     address = _inside(run, address)
-    limit = run.program.local_bytes if space == "local" else run.shared_bytes
+    limit = run.local_bytes if space == "local" else run.shared_bytes
     reach = _reach(address)
     if reach & (size - 1):
         access_faults.fault_misaligned(run, index, space, address, size)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from gpulab.simulator.ptx import Instruction, Module, Special, reads, writes
 
-from . import table
+from . import call_steps, table
 from .executable import Executable, Step
-from .inline import Body
+from .inline import FRAMES, Body
 from .meetings import make_meeting
 from .opcodes import JUMPS, MEETING, WARPGROUP, looks, opcode
 from .operands import CLOCKS, Decoder
@@ -94,6 +94,7 @@ def load(
         module=module,
         instructions=tuple(instructions),
         segments=segments,
+        first=blocks[decoder.body.entry].first,
         dtypes=decoder.dtypes,
         constants=decoder.constant_values,
         specials=[SpecialSlot(slot, name) for name, slot in decoder.specials.items()],
@@ -116,6 +117,7 @@ def load(
         ordered=any(segment.looks for segment in segments),
         reallocates=any(i.parts[0] == "setmaxnreg" for i in instructions),
         slots=decoder.slots,
+        frames_at=decoder.local.offsets.get(FRAMES, 0),
         local_variables=decoder.local.offsets,
         prefixes=tuple(prefixes),
         cluster=_cluster(module.functions[name].directives),
@@ -227,6 +229,9 @@ def _kind(piece: list[Instruction]) -> Kind:
 def _end(decoder: Decoder, final: Instruction | None, targets: list[int]) -> End:
     """Where the lanes of a block go when they have run its last instruction, `final`."""
     first: Target = targets[0] if targets else Stop.EXIT
+    if final is not None and final.opcode == "call.push":
+        pointer = call_steps.site_of(decoder, opcode(final))
+        return Table(decoder.slot(pointer.target), tuple(targets)) if pointer.pointer else first
     if final is None or final.parts[0] not in JUMPS:
         return first
     kind = final.parts[0]

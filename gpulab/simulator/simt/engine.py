@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpulab.foundation.cpp_names import readable
 from gpulab.simulator.ptx import Module, Variable
 
 from .errors import ArrayLabel, Index
 from .events import Observer
 from .executable import Executable, Step
-from .frame import LOCKSTEP, Frame, Schedule
+from .frame import HEAP_BYTES, LOCKSTEP, STACK_BYTES, Frame, Schedule
 from .layouts import bytes_of
 from .memory import Allocation, Memory, Variables
 from .program import Program
@@ -51,6 +52,8 @@ def launch(
     garbage: np.random.Generator | None = None,
     cluster: Index | None = None,
     allotted: int | None = None,
+    stack_bytes: int = STACK_BYTES,
+    heap_bytes: int = HEAP_BYTES,
 ) -> None:
     """Run the kernel `program` to its end; what it leaves behind is in `memory`.
 
@@ -67,8 +70,10 @@ def launch(
 
     `cluster` is the shape of the clusters of blocks, which divides the grid (None: as the kernel was
     compiled). With clusters, every cluster runs of which `blocks` has a block. `allotted` is how many
-    registers each thread has until ``setmaxnreg`` changes it (None: registers are not counted). Raises
-    `KernelFault`.
+    registers each thread has until ``setmaxnreg`` changes it (None: registers are not counted).
+    `stack_bytes` is the room of each thread for calls of functions that call themselves, `heap_bytes` what
+    ``malloc`` and ``new`` have for all kernels together.
+    Raises `KernelFault`.
 
     >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }"
     >>> stop = load(gpulab.simulator.ptx.parse(text))
@@ -99,6 +104,8 @@ def launch(
         cluster=shape,
         has_clusters=(cluster or program.cluster) is not None,
         allotted=allotted,
+        stack_bytes=stack_bytes,
+        heap_bytes=heap_bytes,
     )
     for observer in observers:
         observer.start(program, grid, block)
@@ -151,6 +158,9 @@ def _place_variables(
     """Addresses of everything that the program names: variables of its module, parameters in memory."""
     addresses = variables_of(program.module, memory)
     named = {symbol.name for symbol in program.symbols}
+    for name in named & program.module.functions.keys() - addresses.keys():
+        addresses[name] = _code(memory, program.module, name).address
+        memory.modules[id(program.module)].addresses[name] = addresses[name]
     for name, offset, size in program.parameters:
         if name in named:  # a parameter whose address is taken
             copy = memory.allocate(size, name)
@@ -175,11 +185,19 @@ def variables_of(module: Module, memory: Memory) -> dict[str, int]:
         allocations = {v.name: _new_variable(memory, v) for v in wanted}
         for variable in wanted:
             for offset, symbol in variable.pointers:
-                value = allocations[symbol.name].address + symbol.offset
+                pointed_at = allocations.get(symbol.name) or _code(memory, module, symbol.name)
+                allocations[symbol.name] = pointed_at
+                value = pointed_at.address + symbol.offset
                 allocations[variable.name].data[offset : offset + 8].view(np.int64)[0] = value
         addresses = {name: allocation.address for name, allocation in allocations.items()}
         places = memory.modules[id(module)] = Variables(module, addresses)
     return dict(places.addresses)
+
+
+def _code(memory: Memory, module: Module, name: str) -> Allocation:
+    """A place that stands for a function whose address is taken: nothing can be read there."""
+    assert name in module.functions, name
+    return memory.allocate(0, f"the code of {readable(name)}", fill=None)
 
 
 def _new_variable(memory: Memory, variable: Variable) -> Allocation:

@@ -195,6 +195,30 @@ class WrongTensorMemory(KernelFault):
     title = "Wrong use of Tensor Memory"
 
 
+class StackOverflow(KernelFault):
+    """More calls are open, one inside the other, than a thread's stack has room for."""
+
+    title = "Stack overflow"
+
+
+class NoFunction(KernelFault):
+    """A call of an address at which no function is."""
+
+    title = "Call of no function"
+
+
+class WrongFree(KernelFault):
+    """``free`` or ``delete`` of what is no block of the kernels' heap, or no longer one."""
+
+    title = "Wrong free()"
+
+
+class WrongTexture(KernelFault):
+    """A texture or surface that does not exist, or whose memory is gone."""
+
+    title = "Wrong texture"
+
+
 class WrongRegisters(KernelFault):
     """``setmaxnreg`` for more registers than the block has, or in the wrong direction."""
 

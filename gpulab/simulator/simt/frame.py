@@ -33,6 +33,10 @@ class Schedule:
     backwards: bool = False
 
 
+# The defaults of cudaLimitStackSize, of one thread, and of cudaLimitMallocHeapSize, of all kernels.
+STACK_BYTES = 1024
+HEAP_BYTES = 8 << 20
+
 LOCKSTEP = Schedule()
 BACKWARDS = Schedule(backwards=True)
 
@@ -81,6 +85,8 @@ class Frame:
     allotted: int | None  # registers of each thread when the launch begins; None: nobody counts them
     garbage: np.random.Generator | None  # draws unwritten bytes of registers and memory
     supply: Supply  # the blocks that have not begun
+    stack_bytes: int  # of each thread
+    heap_bytes: int  # of all kernels together
     cluster: Index = (1, 1, 1)  # blocks of a cluster
     has_clusters: bool = False  # whether the launch or the kernel asked for them
 

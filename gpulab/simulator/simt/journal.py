@@ -32,7 +32,7 @@ class Journal:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._modules = dict(memory.modules)
+        self._modules, self._heap = dict(memory.modules), memory.heap
         self._before: Contents = {}
         # What was there: a pool may give the same allocation to another array, with other `data`.
         self._known = {a: (a.data, a.written) for a in memory.allocations}
@@ -76,9 +76,9 @@ class Journal:
     def restore(self, contents: Contents | None = None) -> None:
         """Let memory be as it was in the beginning, or when `contents` were taken.
 
-        A module that has been loaded since then starts afresh.
+        A module that has been loaded since then starts afresh, and so does a heap.
         """
-        self._memory.modules = dict(self._modules)
+        self._memory.modules, self._memory.heap = dict(self._modules), self._heap
         for allocation in filter(self._is_known, self._before):
             later = (contents or {}).get(allocation, {})
             allocation.written = self._known[allocation][1] or bool(later)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -11,6 +12,8 @@ import numpy as np
 
 from gpulab.simulator.ptx import Module
 
+from .textures import Texels, Texture
+
 FIRST_ADDRESS = 0x7_0000_0000  # far above any sum of sizes that a kernel might mistake for a pointer
 GUARD = 1 << 20  # bytes between allocations: an index that is off by less than this hits no other array
 ALIGNMENT = 512  # as cudaMalloc's
@@ -19,6 +22,7 @@ ALIGNMENT = 512  # as cudaMalloc's
 LOCAL_WINDOW = 1 << 48
 SHARED_WINDOW = 1 << 49
 WINDOW = 0x100_0000_0000
+HEAP_PIECE = 16  # bytes of the kernels' heap that belong to one block or to none
 FRESH = 0xFF  # unwritten bytes: NaN as a float, -1 as an integer, so that a forgotten write shows
 
 
@@ -34,6 +38,7 @@ class Allocation:
     written: bool = False  # by the host or by a kernel, since it was allocated
     mapped: bool = False  # the host has a view of it for good and may write at any time
     adopted: bool = False  # it is the host's, who may take it away between two launches
+    book: np.ndarray | None = None  # of the kernels' heap: which of its pieces are in use, see `heap`
     _padded: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint8), repr=False)
     _views: dict[np.dtype, np.ndarray] = field(default_factory=dict, repr=False)
 
@@ -60,6 +65,13 @@ class Variables(NamedTuple):
     addresses: dict[str, int]
 
 
+class HeapMemory(NamedTuple):
+    """The heap of kernels: what their blocks lie in, and the book that `heap` keeps about them."""
+
+    blocks: Allocation
+    book: Allocation
+
+
 class Memory:
     """The global memory of a device. Addresses are bytes; nothing is ever given out twice.
 
@@ -74,6 +86,9 @@ class Memory:
         self._next = FIRST_ADDRESS
         self.modules: dict[int, Variables] = {}  # by the id of the module
         self.journal: Listener | None = None
+        self.heap: HeapMemory | None = None
+        self.textures: dict[int, Texture | Texels] = {}  # by handle; a surface is its texels
+        self._handles = itertools.count(1)
 
     def allocate(self, nbytes: int, name: str = "", fill: int | None = FRESH) -> Allocation:
         """`nbytes` of new memory, every byte `fill` (None: zeros, and faster for big arrays)."""
@@ -100,6 +115,12 @@ class Memory:
             self._starts.insert(position, allocation.address)
             self._allocations.insert(position, allocation)
         return allocation
+
+    def add_texture(self, made: Texture | Texels) -> int:
+        """The handle of a new texture, or of a new surface."""
+        handle = next(self._handles)
+        self.textures[handle] = made
+        return handle
 
     def free(self, allocation: Allocation) -> None:
         """Give memory back: later accesses to its addresses are faults. Freeing twice does nothing."""

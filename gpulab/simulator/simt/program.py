@@ -187,6 +187,7 @@ class Program:
     module: Module
     instructions: tuple[Instruction, ...]
     segments: tuple[Segment, ...]
+    first: int  # the segment that lanes begin with
     dtypes: list[np.dtype]
     constants: list[Constant]
     specials: list[SpecialSlot]
@@ -205,6 +206,7 @@ class Program:
     reallocates: bool  # warpgroups pass registers to each other
     ordered: bool  # blocks may talk to each other: run chunks in order
     slots: dict[str, int]  # of the registers, by name
+    frames_at: int  # byte of local memory behind which functions that are called have their frames
     local_variables: dict[str, int]  # offset in a thread's local memory
     prefixes: tuple[str, ...]  # what stands before the names in each instruction's function
     cluster: tuple[int, int, int] | None  # blocks of the cluster that it was compiled for

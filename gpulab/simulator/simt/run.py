@@ -24,6 +24,7 @@ from .events import Chunk, Observer
 from .flights import Flights
 from .frame import Frame
 from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation
+from .open_calls import OpenCalls
 from .products import Products
 from .program import Segment
 from .register_pools import RegisterPool
@@ -115,7 +116,7 @@ class Blame(TypedDict):
     linear: tuple[int, int]
 
 
-def _fresh(garbage: np.random.Generator | None, *shape: int) -> Array:
+def fresh(garbage: np.random.Generator | None, *shape: int) -> Array:
     """Windows of unwritten bytes, with room at the end of each for the widest access."""
     *windows, nbytes = shape
     room = (*windows, (nbytes + 15) // 16 * 16)
@@ -137,8 +138,10 @@ class Run:
         self._everybody = np.broadcast_to(True, self.shape)
         self.registers: list[Array] = list(frame.registers)
         self.shared_bytes = frame.shared_bytes
-        self.shared = _fresh(frame.garbage, blocks.size, self.shared_bytes)
-        self.local = _fresh(frame.garbage, *self.shape, self.program.local_bytes)
+        self.shared = fresh(frame.garbage, blocks.size, self.shared_bytes)
+        self.local_bytes = self.program.local_bytes
+        self.local = fresh(frame.garbage, *self.shape, self.local_bytes)
+        self.stack: OpenCalls | None = None
         self.block_rows = np.arange(blocks.size, dtype=np.int64)[:, None]
         self.cluster_size = frame.cluster_size
         self.ranks = self.block_rows % self.cluster_size

@@ -88,7 +88,7 @@ MISSED = "Every thread that the operation waits for must reach it: move it out o
 
 def execute(run: Run, steps: Sequence[Sequence[Step]]) -> Iterator[int]:
     """Run the chunk to its end; whenever it can only wait for another chunk it yields its state."""
-    branching.add(run, 0, run.alive)
+    branching.add(run, run.program.first, run.alive)
     segments = run.program.segments
     turn: Place | None = None
     while run.ready:
@@ -148,7 +148,7 @@ def _circles(run: Run, place: Place) -> bool:
         return False
     lanes = run.full(run.ready[place])
     contents = (np.broadcast_to(r, run.shape)[lanes].tobytes() for r in run.contents(segment.live))
-    state = hash((place, lanes.tobytes(), run.clock * run.program.timed, *contents))
+    state = hash((place, lanes.tobytes(), run.clock * run.program.timed, *contents, *_open_calls(run)))
     if state in run.visited:
         return True
     run.visited.add(state)
@@ -162,7 +162,12 @@ def _state(run: Run, turn: Place | None) -> int:
         tuple((key, run.full(lanes).tobytes()) for key, lanes in sorted(places.items()))
         for places in (run.ready, run.at_barrier, run.at_warp, run.at_cluster)
     )
-    return hash((turn, run.clock * run.program.timed, *contents, *groups))
+    return hash((turn, run.clock * run.program.timed, *contents, *groups, *_open_calls(run)))
+
+
+def _open_calls(run: Run) -> list[bytes]:
+    """What lanes will find again when they return."""
+    return [] if run.stack is None else [array.tobytes() for array in run.stack.contents()]
 
 
 def _run_segment(run: Run, number: int, steps: Sequence[Step], lanes: Array | None) -> None:

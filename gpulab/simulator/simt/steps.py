@@ -8,7 +8,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Address, Instruction, Operand, Register, Special, Symbol, Vector, writes
 
-from . import accesses, atomics, printing, warps
+from . import accesses, atomics, call_steps, heap_steps, printing, warps
 from .errors import Trap
 from .executable import Step
 from .floats import canonical
@@ -382,8 +382,10 @@ def _active_mask(decoder: Decoder, op: Opcode, index: int) -> Step:
     return step
 
 
-def _call(decoder: Decoder, op: Opcode, index: int) -> Step:
+def _call(decoder: Decoder, op: Opcode, index: int) -> Step | None:
     instruction = op.instruction
+    if build := CALLS.get(instruction.parts[1]):
+        return build(decoder, op, index)
     if instruction.parts[1].startswith("__assert"):
 
         def fail(run: Run) -> None:
@@ -409,6 +411,14 @@ def _print(run: Run, texts: Array, buffers: Array) -> None:
         shown = [run.c_string(int(v)) if k == "s" else v for k, v in zip(kinds, raw, strict=True)]
         run.write(printing.render(form, shown))
 
+
+# What calls have become (`inline`), but for those that print or fail.
+CALLS: dict[str, Builder] = {
+    "push": call_steps.push,
+    "pop": call_steps.pop,
+    "malloc": heap_steps.malloc,
+    "free": heap_steps.free,
+}
 
 BUILDERS: dict[str, Builder] = {
     "mov": _move,

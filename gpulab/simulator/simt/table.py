@@ -15,6 +15,7 @@ from . import (
     steps,
     tensor_copies,
     tensor_core_steps,
+    texture_steps,
     warpgroup_steps,
 )
 from .executable import Step
@@ -53,15 +54,18 @@ BUILDERS: dict[str, Builder] = {
     **warpgroup_steps.BUILDERS,
     **register_steps.BUILDERS,
     **tensor_core_steps.BUILDERS,
+    **texture_steps.BUILDERS,
     "cp": _copy,
     "st": _asynchronous(steps.BUILDERS["st"]),
     "red": _asynchronous(steps.BUILDERS["red"]),
     "tensormap": tensor_copies.tensormap,
 }
 
+CUBES = texture_steps.CUBES
 # What needs a newer machine model, and what to do instead: by the beginning of the opcode.
 ADVICE = {
-    "tex": "Textures are not simulated: read global memory.",
+    "tex.cube": CUBES,
+    "tex.acube": CUBES,
     "multimem": "The simulator knows one GPU and no switch between several: use one.",
 }
 

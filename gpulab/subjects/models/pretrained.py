@@ -19,6 +19,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from gpulab.foundation.cache_folder import cache_folder
+
 from . import gpt, text
 from .config import Config
 
@@ -127,13 +129,6 @@ def story_nats(model: torch.nn.Module, tokens: Tensor, present: Tensor) -> float
     labels = int((gpt.next_token_labels(tokens, present) != gpt.IGNORE).sum())
     mean: float = gpt.loss(model, tokens, present).item()
     return mean * labels / len(tokens)
-
-
-def cache_folder() -> Path:
-    """Where trained models are kept: GPULAB_CACHE, else XDG_CACHE_HOME/gpulab, else ~/.cache/gpulab."""
-    if named := os.environ.get("GPULAB_CACHE"):
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpulab"
 
 
 def _save(model: gpt.GPT, path: Path) -> None:

@@ -10,7 +10,6 @@ REASONS = {
     r"[\[ (]jitify[\])]": "tests Jitify, which CuPy has deprecated; gpulab ignores the argument",
     r"load_cubin|load_hsaco|load_ptx": "loads what nvcc has made",
     r"test_dynamical_parallelism\[": "kernels that launch kernels are not simulated",
-    r"[Tt]exture": "textures are not simulated",
     r"32BitBoundary|test_shape5": "arrays of several GB",
     r"_shape4\b": "arrays of 34 million elements, six times: minutes in a simulator",
 }

@@ -23,11 +23,19 @@ VERSION = "14.2.0"
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 PAGE = ROOT / "docs" / "conformance" / "cupy.md"
-FILES = ("test_raw.py", "test_userkernel.py", "test_elementwise.py", "test_reduction.py", "test_carray.py")
+TEXTURES = "../cuda_tests/test_texture.py"  # of which the tests of CUDAarray run no kernel
+FILES = (
+    *(f"{TEXTURES}::{name}" for name in ("TestTexture", "TestTextureVectorType", "TestSurface")),
+    "test_raw.py",
+    "test_userkernel.py",
+    "test_elementwise.py",
+    "test_reduction.py",
+    "test_carray.py",
+)
 
 HEAD = f"""# CuPy's tests of its kernels, on the simulated device
 
-What the tests of RawKernel, RawModule, ElementwiseKernel and ReductionKernel of CuPy {VERSION} say when
+What the tests of RawKernel, RawModule, ElementwiseKernel, ReductionKernel and textures of CuPy {VERSION} say when
 `cupy` is `gpulab.cupy`. Made by `python tests/cupy/conformance/run.py`; do not edit.
 
 What is named NVCC is compiled by NVRTC here, and the variants of CuPy's cache are one and the same. Two private
@@ -80,7 +88,7 @@ def run(source: Path, folder: Path, expression: str) -> dict[str, list[str]]:
     }
     quiet = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", "-p", "watcher", "-W", "ignore"]
     chosen = ["-k", expression] if expression else []
-    config = ["-c", os.devnull, "--rootdir", str(tests)]
+    config = ["-c", os.devnull, "--rootdir", str(tests.parent)]
     subprocess.run(
         [sys.executable, "-m", "pytest", *quiet, *config, *chosen, *(str(tests / name) for name in FILES)],
         env=environment,

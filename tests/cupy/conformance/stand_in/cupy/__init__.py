@@ -74,9 +74,7 @@ class DiskKernelCacheBackend:
 
 
 module("cupy.cuda._compiler_cache", DiskKernelCacheBackend=DiskKernelCacheBackend)
-module("cupy.cuda.texture", **dict.fromkeys(
-    ["ChannelFormatDescriptor", "CUDAarray", "ResourceDescriptor", "TextureDescriptor", "TextureObject"]
-))  # fmt: skip
+alias("cupy.cuda.texture", cuda.texture)
 vars(cuda.compiler).update(
     _kernel_cache_backend=None,
     _empty_file_preprocess_cache={},
