@@ -35,7 +35,7 @@ from grading.lms.engines import Engine, engine
 from grading.lms.final import Final
 from grading.lms.gradebook import GradebookError
 from grading.lms.roster import Roster, Student, of_lab
-from grading.lms.submissions import Submission, find_submissions, sender_of
+from grading.lms.submissions import Refusal, Submission, find_submissions, sender_of
 
 if TYPE_CHECKING:
     from grading.gpu_stage.devices import Timer
@@ -49,7 +49,7 @@ class ClassResult:
 
     lab: Lab
     tasks: dict[str, list[Task]] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, Refusal] = field(default_factory=dict)
     people: dict[str, Student] = field(default_factory=dict)  # by id
     table: list[Final] = field(default_factory=list)  # of everybody, whoever was in this run
     others: dict[str, list[Final]] = field(default_factory=dict)  # the same of the other labs, by name
@@ -202,7 +202,7 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None], roste
             except GradebookError:
                 raise
             except GradingError as error:  # of this student's notebook: the others go on
-                result.refused[student] = str(error)
+                result.refused[student] = Refusal(str(error))
             fresh.add(student)
         tell(student)
     for name in gradebook.labs(course):  # a person's points, a due date, the rule or slip days have changed
@@ -217,7 +217,7 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
     """The tables of all labs, because persons give points to any of them between two runs."""
     lab, rows = result.lab, []
     result.table = [
-        replace(each, refused=result.refused.get(each.who.id, ""))
+        replace(each, refused=refusal.reason if (refusal := result.refused.get(each.who.id)) else "")
         for each in final.table(course, lab.name, roster, result.people)
     ]
     result.notes += final.of_groups(settings.read(course).groups_of(lab.name), result.table)
@@ -225,15 +225,16 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
     result.others = {name: final.table(course, name, of_lab(course, name)) for name in others}
     for grades in (result.table, *result.others.values()):
         rows += [each.row() for each in grades]
-    refused = {"lab": lab.name, "state": final.REFUSED}
     known = {each.who.id for each in result.table}
     known |= {sender_of(each.sent_as) for each in result.table if each.cells}
-    for sender, reason in tables.of_nobody(course, lab.name):  # in an earlier run
+    for sender, refusal in final.unmatched(course, lab.name):  # in an earlier run
         if sender not in known:
-            result.refused.setdefault(sender, reason)
-    for student, reason in result.refused.items():
+            result.refused.setdefault(sender, refusal)
+    for student, refusal in result.refused.items():
         if student not in known:
-            rows.append({**refused, "student": student, "reason": texts.clean(reason)})
+            state = final.UNMATCHED if refusal.unmatched else final.REFUSED
+            words: dict[str, object] = {"student": student, "lab": lab.name, "state": state}
+            rows.append(words | {"reason": texts.clean(refusal.reason)})
     tables.write_grades(course, {lab.name, *others}, rows)
     final.write(course, lab, result.table)
     for name, table in result.others.items():

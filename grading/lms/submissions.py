@@ -31,6 +31,16 @@ AGAIN = re.compile(r"[-_ ]?\(?\d{1,3}\)?")  # what Canvas, Moodle and browsers a
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """Why a file is not graded. One that is `unmatched` may be a student's whom the roster does not have yet,
+    so later runs name it, too.
+    """
+
+    reason: str
+    unmatched: bool = False
+
+
+@dataclass(frozen=True)
 class Submission:
     """One student's files of one lab: notebook name → path. `refused` says why it is not looked at.
 
@@ -42,7 +52,7 @@ class Submission:
     notebooks: dict[str, Path]
     folder: Path
     who: Student
-    refused: str = ""
+    refused: Refusal | None = None
     others: tuple[str, ...] = ()
     late: bool = False
     sent_as: str = ""
@@ -99,7 +109,12 @@ def by_canvas(course: Course, lab: str, student: str) -> bool:
 
 def called_late(course: Course, lab: str, student: str) -> bool:
     """Whether Canvas called the student's latest file late, in whichever run it came."""
-    match = CANVAS.fullmatch(sent_as(course, lab, student))
+    return is_late(sent_as(course, lab, student))
+
+
+def is_late(called: str) -> bool:
+    """Whether a name of a file says that Canvas calls it late."""
+    match = CANVAS.fullmatch(called)
     return bool(match and match["late"])
 
 
@@ -252,16 +267,17 @@ def _submission(
     cells_of = {path: _by_cells(path, marks) for name, path in files if marks and name.endswith(".ipynb")}
     student = roster.find(sender)
     name = student.id if student else str(sender)
-    refused = ""
+    refused: Refusal | None = None
     if parts[0].stray:
-        refused = texts.STRAY
+        refused = Refusal(texts.STRAY)
     elif student is None and roster.path:
         words = texts.UNKNOWN_SENDER if sender.lms else texts.UNKNOWN_STUDENT
-        refused = words.format(roster=roster.path.name, lms=sender.lms, key=sender.key)
+        why = words.format(roster=roster.path.name, lms=sender.lms, key=sender.key)
+        refused = Refusal(why, unmatched=True)
     elif not STUDENT.fullmatch(name) or name.startswith("."):
-        refused = "the name is no student id (letters, digits and . _ @ -)"
+        refused = Refusal(texts.NO_ID, unmatched=True)
     elif name in known:
-        refused, name = texts.HANDED_IN_TWICE.format(student=name), f"{sender} again"
+        refused, name = Refusal(texts.HANDED_IN_TWICE.format(student=name)), f"{sender} again"
     chosen = dict(_chosen(files, notebooks, cells_of, bool(sender.lms)))
     others = tuple(
         f"{file} (the cells of {of})" if (of := cells_of.get(path)) and not _is(file, of) else file

@@ -68,6 +68,14 @@ def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
             f"{_hand_ins(len(ungraded))} no verdict ({who}): ask for another file and grade it, "
             f"{GRADE} {lab} FOLDER, or give points: {formgrader(course)}"
         )
+    doubtful = [row for row in rows if row.doubt]
+    if doubtful:
+        hand_ins = "1 hand-in" if len(doubtful) == 1 else f"{len(doubtful)} hand-ins"
+        who = texts.some([row.who.id for row in doubtful], 6)
+        yield (
+            f"of {hand_ins} nobody knows how late it was ({who}): write the times into a column handed_in of "
+            f"the roster, then {GRADE} {lab}"
+        )
     if result.refused:
         who = texts.some([texts.clean(name, 40) for name in result.refused], 6)
         number = len(result.refused)

@@ -57,7 +57,9 @@ def found(folder: Path, members: dict[str, str], roster: Roster = CLASS) -> dict
         path.write_text(members[name])
     submissions = find_submissions(folder, LAB, [LAB], roster)
     return {
-        s.student: s.refused or next((p.relative_to(folder).as_posix() for p in s.notebooks.values()), "")
+        s.student: s.refused.reason
+        if s.refused
+        else next((p.relative_to(folder).as_posix() for p in s.notebooks.values()), "")
         for s in submissions
     }
 
@@ -246,7 +248,7 @@ def test_a_zip_a_page_a_script_and_several_files_of_students_are_all_accounted_f
         "README.md": (),
     }
     assert everybody["ann"].notebooks[LAB].read_bytes() == b"{}"
-    assert "not a notebook" in everybody["README.md"].refused
+    assert "not a notebook" in everybody["README.md"].refused.reason
 
 
 def test_a_notebook_under_another_name_is_known_by_its_cells(tmp_path: Path) -> None:
@@ -359,7 +361,7 @@ def test_a_download_of_canvas_becomes_grades_in_its_own_columns(
         "ann": "1 answer waits",
         "bob": "ungraded",
         "cleo": "missing",
-        "eve (Canvas 4799)": "refused",
+        "eve (Canvas 4799)": "unmatched",
     }
     assert "no assignment" not in out
     roster.write_text(roster.read_text().replace("Section\n", "Section,Caches (56),Total\n", 1))
@@ -367,7 +369,7 @@ def test_a_download_of_canvas_becomes_grades_in_its_own_columns(
     out = capsys.readouterr().out
     assert "1 file was refused (eve (Canvas 4799))" in out
     states = {r["student"]: r["state"] for r in csv.DictReader(school.course.grades.open())}
-    assert states["eve (Canvas 4799)"] == "refused"
+    assert states["eve (Canvas 4799)"] == "unmatched"
     assert "Canvas has no assignment 'Memory (55)', so the import would make a new one." in out
     assert "It has 'Caches (56)'\n" in out
     assert list(next(csv.DictReader(exported.open())))[-1] == "Memory (55)"
