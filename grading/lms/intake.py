@@ -187,4 +187,4 @@ def _unreadable(submission: Submission, known: settings.Settings) -> bool:
 def _left_over(submissions: Sequence[Submission]) -> list[str]:
     """Files that are no notebook of the lab, in one line; a student's who has none, the verdict names."""
     odd = [f"{s.student} {', '.join(s.others)}" for s in submissions if s.others and s.notebooks]
-    return [f"not looked at, because it is no notebook of this lab: {texts.some(odd)}"] if odd else []
+    return [f"not looked at beside a notebook of this lab: {texts.some(odd)}"] if odd else []

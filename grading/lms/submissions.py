@@ -280,7 +280,7 @@ def _submission(
         refused, name = Refusal(texts.HANDED_IN_TWICE.format(student=name)), f"{sender} again"
     chosen = dict(_chosen(files, notebooks, cells_of, bool(sender.lms)))
     others = tuple(
-        f"{file} (the cells of {of})" if (of := cells_of.get(path)) and not _is(file, of) else file
+        _described(file, cells_of.get(path, ""), chosen)
         for file, path in files
         if path not in chosen.values()
     )
@@ -288,6 +288,13 @@ def _submission(
     held = [part for part in parts if any(path in chosen.values() for _, path in part.files)]
     called = (held or list(parts))[-1].sent_as
     return Submission(name, chosen, folder, student or Student(name), refused, others, late, called)
+
+
+def _described(file: str, cells_of: str, chosen: Collection[str]) -> str:
+    """A file that is not graded, as messages name it: with why, where its name does not say so."""
+    if any(_is(file, notebook) for notebook in chosen) and file.endswith(".ipynb"):
+        return f"{file} (there is a later one)"
+    return f"{file} (the cells of {cells_of})" if cells_of and not _is(file, cells_of) else file
 
 
 def _chosen(

@@ -80,6 +80,8 @@ def test_files_of_canvas_are_matched_by_number_then_by_a_name_that_only_one_has(
 def test_the_last_upload_is_graded_and_other_files_are_left_alone(tmp_path: Path) -> None:
     files = [f"doeann_4711_900_{NAME}", f"doeann_4711_905_{LAB}-1.ipynb", "doeann_4711_906_notes.ipynb"]
     assert found(tmp_path, dict.fromkeys(files, "")) == {"ann": files[1]}
+    (ann,) = find_submissions(tmp_path, LAB, [LAB], CLASS)
+    assert ann.others == (f"{NAME} (there is a later one)", "notes.ipynb")
 
 
 def test_folders_and_files_of_moodle_are_matched_with_and_without_groups(tmp_path: Path) -> None:
@@ -346,8 +348,10 @@ def test_a_download_of_canvas_becomes_grades_in_its_own_columns(
             f"eve_4799_902_{NAME}": b"{}",
         },
     )
-    options = ("--roster", roster, "--export", "canvas", "--title", "Memory (55)")
-    assert grade(school.course, delivery, *options, "--provisional") == 0
+    options = ("--roster", roster, "--title", "Memory (55)", "--provisional")
+    assert grade(school.course, delivery, *options) == 0
+    assert "--provisional changes nothing without --export or --feedback" in capsys.readouterr().out
+    assert grade(school.course, delivery, "--export", "canvas", "--provisional") == 0  # remembers the others
     out = capsys.readouterr().out
     assert "nothing from 1 on the roster: cleo" in out and "4799" in out and "not JSON" in out
     assert scores(school.course) == {"ann": 11, "bob": 0}
@@ -452,4 +456,4 @@ def test_drawings_that_came_with_the_lab_are_not_listed_for_each_student(
     )
     assert grade(school.course, delivery) == 0
     said = capsys.readouterr().out
-    assert "no notebook of this lab: 11 notes.txt" in said and "one.svg" not in said
+    assert "beside a notebook of this lab: 11 notes.txt" in said and "one.svg" not in said
