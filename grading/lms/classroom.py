@@ -35,7 +35,7 @@ from grading.lms.engines import Engine, engine
 from grading.lms.final import Final
 from grading.lms.gradebook import GradebookError
 from grading.lms.roster import Roster, Student, of_lab
-from grading.lms.submissions import Refusal, Submission, find_submissions, sender_of
+from grading.lms.submissions import Refusal, Submission, find_submissions
 
 if TYPE_CHECKING:
     from grading.gpu_stage.devices import Timer
@@ -53,6 +53,7 @@ class ClassResult:
     people: dict[str, Student] = field(default_factory=dict)  # by id
     table: list[Final] = field(default_factory=list)  # of everybody, whoever was in this run
     others: dict[str, list[Final]] = field(default_factory=dict)  # the same of the other labs, by name
+    unmatched: dict[str, dict[str, Refusal]] = field(default_factory=dict)  # nobody's files of the other labs
     notes: list[str] = field(default_factory=list)  # what a person should know, a line each
     seconds: float = 0.0
 
@@ -127,7 +128,16 @@ def _missing_part(lab: Lab, student: str, name: str, environ: str) -> Task:
         for q in lab.questions[name]
     )
     verdict = NotebookVerdict(f"{environ}-{why}", empty.digest, exercises)
-    return Task(student, name, _packed(empty), verdict.key, verdict)
+    return Task(student, name, _packed(empty), verdict.key, verdict, missing=True)
+
+
+def _incomplete(result: ClassResult) -> Iterator[str]:
+    """Who handed in some notebooks of a lab and not the others, in a line."""
+    names = {
+        student: [task.notebook for task in tasks if task.missing] for student, tasks in result.tasks.items()
+    }
+    if found := [f"{student} ({', '.join(missing)})" for student, missing in names.items() if missing]:
+        yield f"a notebook that was not handed in counts as 0 points: {texts.some(found)}"
 
 
 def _packed(grafted: Graft) -> bytes:
@@ -223,18 +233,13 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
     result.notes += final.of_groups(settings.read(course).groups_of(lab.name), result.table)
     others = [name for name in gradebook.labs(course) if name != lab.name]
     result.others = {name: final.table(course, name, of_lab(course, name)) for name in others}
-    for grades in (result.table, *result.others.values()):
-        rows += [each.row() for each in grades]
-    known = {each.who.id for each in result.table}
-    known |= {sender_of(each.sent_as) for each in result.table if each.cells}
-    for sender, refusal in final.unmatched(course, lab.name):  # in an earlier run
-        if sender not in known:
-            result.refused.setdefault(sender, refusal)
-    for student, refusal in result.refused.items():
-        if student not in known:
-            state = final.UNMATCHED if refusal.unmatched else final.REFUSED
-            words: dict[str, object] = {"student": student, "lab": lab.name, "state": state}
-            rows.append(words | {"reason": texts.clean(refusal.reason)})
+    result.refused = {**final.unmatched(course, lab.name, result.table), **result.refused}
+    result.unmatched = {name: final.unmatched(course, name, each) for name, each in result.others.items()}
+    for name, table in {lab.name: result.table, **result.others}.items():
+        rows += [each.row() for each in table]
+        known = {each.who.id for each in table}
+        refused = result.refused if name == lab.name else result.unmatched[name]
+        rows += [each.row(who, name) for who, each in refused.items() if who not in known]
     tables.write_grades(course, {lab.name, *others}, rows)
     final.write(course, lab, result.table)
     for name, table in result.others.items():
@@ -312,7 +317,7 @@ def _grade(
     with archives.opened(folder) as opened:
         found, notes = intake.collect(course, lab, opened, roster, folder)
         result = plan(course, lab, found, store, environ)
-    result.notes += notes
+    result.notes += [*notes, *_incomplete(result)]
     result.people = {**roster.students, **result.people}
     total = sum(len(tasks) for tasks in result.tasks.values())
     done = sum(t.verdict is not None for tasks in result.tasks.values() for t in tasks)

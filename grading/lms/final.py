@@ -21,11 +21,10 @@ from grading.core.verdicts import NotebookVerdict, Store, write_whole
 from grading.lms import gradebook, late, settings, submissions
 from grading.lms.roster import Roster, Student
 from grading.lms.settings import Group
-from grading.lms.submissions import Refusal
+from grading.lms.submissions import REFUSED, UNMATCHED, Refusal, sender_of
 from grading.lms.tables import as_csv, read_grades
 
-FINAL, MISSING, UNGRADED, REFUSED = "final", "missing", "ungraded", "refused"
-UNMATCHED = "unmatched"  # of a file that is nobody's on the roster
+FINAL, MISSING, UNGRADED = "final", "missing", "ungraded"
 
 
 @dataclass(frozen=True)
@@ -184,11 +183,16 @@ def _shared(groups: Iterable[Group], found: Mapping[str, Final]) -> dict[str, Fi
     return rows
 
 
-def unmatched(course: Course, lab: str) -> Iterator[tuple[str, Refusal]]:
-    """Senders in grades.csv whose files of a lab were nobody's on the roster, with the reason."""
-    for row in read_grades(course):
-        if row["lab"] == lab and row["state"] == UNMATCHED:
-            yield row["student"], Refusal(row["reason"], unmatched=True)
+def unmatched(course: Course, lab: str, rows: Iterable[Final]) -> dict[str, Refusal]:
+    """Senders in grades.csv whose files of a lab were nobody's in an earlier run, and are still in no row."""
+    known: set[str] = set()
+    for each in rows:
+        known |= {each.who.id, sender_of(each.sent_as) if each.cells else ""}
+    return {
+        row["student"]: Refusal(row["reason"], unmatched=True)
+        for row in read_grades(course)
+        if row["lab"] == lab and row["state"] == UNMATCHED and row["student"] not in known
+    }
 
 
 def of_groups(groups: Iterable[Group], rows: Iterable[Final]) -> Iterator[str]:

@@ -94,8 +94,8 @@ def show(console: Console, result: ClassResult) -> None:
         if reason := result.reason(student):
             console.print(Text(f"ungraded  {student}  {texts.clean(reason, 200)}"))
     for student, refusal in result.refused.items():
-        state = final.UNMATCHED if refusal.unmatched else final.REFUSED
-        console.print(Text(f"{state:<9} {texts.clean(student, 64)}  {texts.clean(refusal.reason, 200)}"))
+        words = f"{texts.clean(student, 64)}  {texts.clean(refusal.reason, 200)}"
+        console.print(Text(f"{refusal.state:<9} {words}"))
     for note in result.notes:
         console.print(Text(f"note: {texts.clean(note, 600)}"))
     if result.table:

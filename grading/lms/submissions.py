@@ -30,6 +30,9 @@ MARK = re.compile(rb'"grade_id"\s*:\s*"([^"]{1,100})"')
 AGAIN = re.compile(r"[-_ ]?\(?\d{1,3}\)?")  # what Canvas, Moodle and browsers add to a name that is there
 
 
+REFUSED, UNMATCHED = "refused", "unmatched"
+
+
 @dataclass(frozen=True)
 class Refusal:
     """Why a file is not graded. One that is `unmatched` may be a student's whom the roster does not have yet,
@@ -38,6 +41,14 @@ class Refusal:
 
     reason: str
     unmatched: bool = False
+
+    @property
+    def state(self) -> str:
+        return UNMATCHED if self.unmatched else REFUSED
+
+    def row(self, sender: str, lab: str) -> dict[str, object]:
+        """As `grades.csv` has it."""
+        return {"student": sender, "lab": lab, "state": self.state, "reason": texts.clean(self.reason)}
 
 
 @dataclass(frozen=True)

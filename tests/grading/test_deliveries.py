@@ -395,13 +395,17 @@ def test_a_download_of_moodle_goes_back_with_the_points_that_a_person_gave(
         {f"Ann Doe_11_assignsubmission_file_/{NAME}": json.dumps(school.notebook()).encode()},
     )
     options = (delivery, "--roster", roster, "--export", "moodle")
-    assert grade(school.course, *options) == 0
+    exported = school.course.home / f"grades-{LAB}-moodle.csv"
+    for more, points, comment in ((("--provisional",), "11.00", "1 answer waits"), ((), "", "")):
+        assert grade(school.course, *options, *more) == 0
+        (row,) = csv.DictReader(exported.open())
+        assert (row["Grade"], row["Feedback comments"]) == (points, comment)
     with Gradebook(school.course.db_url) as book:
         written = book.find_grade("why", LAB, LAB, "ann@b.org")
         written.manual_score, written.needs_manual_grade = 1.5, False
         book.db.commit()
     assert grade(school.course, *options) == 0
-    (row,) = csv.DictReader((school.course.home / f"grades-{LAB}-moodle.csv").open())
+    (row,) = csv.DictReader(exported.open())
     assert row["Identifier"] == "Participant 11" and row["Grade"] == "12.50"
     assert "Last modified (grade)" in row
 

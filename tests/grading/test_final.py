@@ -117,7 +117,9 @@ def two_parts(school: Class) -> Class:
     return school
 
 
-def test_a_notebook_of_two_that_is_missing_counts_nothing_and_says_so(two_parts: Class, roster: Path) -> None:
+def test_a_notebook_of_two_that_is_missing_counts_nothing_and_says_so(
+    two_parts: Class, roster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     course = two_parts.course
     two_parts.hand_in("ann")
     assert grade(course, two_parts.folder, "--export", "canvas") == 0
@@ -128,6 +130,7 @@ def test_a_notebook_of_two_that_is_missing_counts_nothing_and_says_so(two_parts:
     assert exported(course)["ann"] == "13.00"
     page = (course.feedback / "ann" / LAB / f"{PART}.html").read_text()
     assert f"{PART}.ipynb was not handed in, which counts as 0 points" in page
+    assert f"that was not handed in counts as 0 points: ann ({PART})\n" in capsys.readouterr().out
 
 
 def test_a_second_notebook_that_comes_later_joins_the_first(two_parts: Class, roster: Path) -> None:
