@@ -213,6 +213,9 @@ def similar(options: argparse.Namespace, course: Course) -> int:
     grafts, unread = classroom.grafts(course, lab, options.folder or course.submitted)
     for line in unread:
         console.print(f"not compared: {clean(line, 200)}", markup=False)
+    if not any(grafts.values()):
+        where = options.folder or course.submitted
+        raise GradingError(f"no notebook of {options.lab} in {where} can be read: nothing is compared")
     known = {student for notebooks in grafts.values() for student in notebooks} | {similar_module.SOLUTION}
     if missing := [student for student in options.pair or () if student not in known]:
         there = some(sorted(known))

@@ -278,18 +278,19 @@ def _submission(
     cells_of = {path: _by_cells(path, marks) for name, path in files if marks and name.endswith(".ipynb")}
     student = roster.find(sender)
     name = student.id if student else str(sender)
+    chosen = dict(_chosen(files, notebooks, cells_of, bool(sender.lms)))
     refused: Refusal | None = None
+    a_hand_in = bool(chosen or sender.lms)  # and not what else lies in a folder
     if parts[0].stray:
         refused = Refusal(texts.STRAY)
     elif student is None and roster.path:
         words = texts.UNKNOWN_SENDER if sender.lms else texts.UNKNOWN_STUDENT
         why = words.format(roster=roster.path.name, lms=sender.lms, key=sender.key)
-        refused = Refusal(why, unmatched=True)
+        refused = Refusal(why, unmatched=a_hand_in)
     elif not STUDENT.fullmatch(name) or name.startswith("."):
-        refused = Refusal(texts.NO_ID, unmatched=True)
+        refused = Refusal(texts.NO_ID, unmatched=a_hand_in)
     elif name in known:
         refused, name = Refusal(texts.HANDED_IN_TWICE.format(student=name)), f"{sender} again"
-    chosen = dict(_chosen(files, notebooks, cells_of, bool(sender.lms)))
     others = tuple(
         _described(file, cells_of.get(path, ""), chosen)
         for file, path in files

@@ -79,7 +79,8 @@ def test_broken_submissions_are_one_line_each_and_stop_nobody(
     link = school.hand_in("linked")
     link.unlink()
     link.symlink_to(school.path("ann"))
-    (school.folder / "no student!").mkdir()
+    school.hand_in("no student!")
+    (school.folder / "no hand-in!").mkdir()
     school.hand_in("zoe")
     assert grade(school.course, school.folder) == 0
     said = capsys.readouterr().out.splitlines()
@@ -111,7 +112,8 @@ def test_broken_submissions_are_one_line_each_and_stop_nobody(
     rows = {r["student"]: r["state"] for r in csv.DictReader(school.course.grades.open())}
     assert (rows["ann"], rows["broken"], rows["no student!"]) == ("1 answer waits", "ungraded", "unmatched")
     assert grade(school.course, school.course.submitted) == 0  # a later run names whose file is lost
-    assert "no student id" in about("no student!", capsys.readouterr().out.splitlines())
+    said = capsys.readouterr().out.splitlines()
+    assert "no student id" in about("no student!", said) and not any("no hand-in!" in line for line in said)
 
 
 def test_an_unknown_student_is_refused_and_leaves_no_trace(

@@ -6,10 +6,10 @@ What a term may bring is in `steps`; `A_TERM` has each of it, in an order in whi
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from nbformat import NotebookNode
+from nbgrader import api as nbgrader
 
 from grading.core import verdicts
 from grading.core.course import Course
@@ -26,7 +27,7 @@ from grading.core.graft import Graft
 from grading.core.notebooks import Question
 from grading.core.sandbox import Limits
 from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict
-from grading.lms import classroom, exports, final, gradebook, intake, late, tables
+from grading.lms import classroom, exports, final, gradebook, intake, late, preprocessors, tables
 from tests.grading.conftest import LAB, Class, cell_of
 from tests.grading.test_bad_input import FakeJudge, no_sandbox_needed
 from tests.grading.test_final import give
@@ -40,7 +41,9 @@ CODE, WORDS = "copy-check", "why"  # the two cells that persons give points to h
 # Where a run may be killed: before each of these, whenever it comes for the so-many-th time.
 PLACES: list[tuple[Any, str]] = [
     (intake, "_copy"), (intake, "_time"), (intake, "remember_sender"), (verdicts.Store, "put"),
-    (gradebook.Writer, "_convert"), (gradebook.Writer, "_settle"), (late, "apply"),
+    (gradebook.Writer, "_ask_again"), (gradebook.Writer, "_convert"), (preprocessors.Graft, "preprocess"),
+    (preprocessors.WriteVerdicts, "preprocess"), (preprocessors.SaveAutoGrades, "_add_score"),
+    (preprocessors.FlagUngraded, "preprocess"), (late, "apply"),
     (gradebook, "update_feedback"), (gradebook, "introduce"), (tables, "write_grades"), (final, "write"),
 ]  # fmt: skip
 
@@ -110,10 +113,6 @@ class Model:
         return state, round(points * (1 - min(1.0, self.percent / 100 * late)), 2)
 
 
-class Killed(BaseException):
-    """As kill -9 would have it, nothing that goes on working after it."""
-
-
 class Term:
     """The same with files, the gradebook, and the command's own run."""
 
@@ -175,7 +174,7 @@ class Term:
             give(self.course, who, points, cell)
             self.model.give(who, cell, points)
 
-    def run(self, whom: frozenset[str], place: int, times: int, patch: pytest.MonkeyPatch) -> None:
+    def run(self, whom: frozenset[str], place: int, times: int) -> None:
         """Grade some students' hand-ins alone. With `times`, the run is killed at a place, and begun again."""
         delivered = {who: self.handed_in[who] for who in sorted(whom & self.handed_in.keys())}
         if not delivered:
@@ -184,15 +183,24 @@ class Term:
         delivery.mkdir()
         for who in delivered:
             self.deliver(who, delivery)
-        with patch.context() as within, suppress(Killed):
-            if times:
-                where, name = PLACES[place]
-                within.setattr(where, name, killed_at(times, getattr(where, name)))
-            self.grade(delivery)
+        if times:
+            self.killed(delivery, *PLACES[place], times)
         self.grade(delivery)  # goes on where it was, or has nothing to do
         shutil.rmtree(delivery)
         self.model.run(delivered)
         self.compare()
+
+    def killed(self, delivery: Path, where: Any, name: str, times: int) -> None:
+        """A run in a process of its own, which ends at a place without another word."""
+        if child := os.fork():
+            os.waitpid(child, 0)
+            return
+        try:
+            nbgrader.create_engine.cache_clear()  # connections are not for two processes
+            setattr(where, name, ends_at(times, getattr(where, name)))
+            self.grade(delivery)
+        finally:
+            os._exit(0)
 
     def again(self) -> None:
         """Without a folder: everybody's of this lab."""
@@ -220,13 +228,13 @@ class Term:
             assert (row["state"], row["total"]) == (each.state, "" if total is None else str(total))
 
 
-def killed_at(times: int, step: Callable[..., Any]) -> Callable[..., Any]:
+def ends_at(times: int, step: Callable[..., Any]) -> Callable[..., Any]:
     left = [times]
 
     def one(*arguments: Any, **named: Any) -> Any:
         left[0] -= 1
         if not left[0]:
-            raise Killed
+            os._exit(9)
         return step(*arguments, **named)
 
     return one
@@ -247,15 +255,28 @@ steps = st.one_of(
     st.tuples(st.just("again")),
 )
 FULL, NO_KILL = frozenset(STUDENTS), (0, 0)
+
+
+def kill(name: str, times: int = 1) -> tuple[int, int]:
+    return [place for _, place in PLACES].index(name), times
+
+
 A_TERM: list[tuple[Any, ...]] = [
     ("hand in", "ann", HandIn(4, "Because.", 0)), ("hand in", "bob", HandIn(2, "", 2)), ("rule", 10),
     ("run", FULL, NO_KILL), ("give", "ann", WORDS, 2.0), ("hand in", "cy", HandIn(3, "So.", 1)),
-    ("run", frozenset({"cy"}), (4, 2)), ("give", "cy", WORDS, 0.5), ("hand in", "ann", HandIn(4, "So.", 3)),
-    ("run", FULL, (4, 3)), ("hand in", "ann", HandIn(1, "So.", 3)), ("extend", "ann", 1),
-    ("give", "bob", CODE, 2.0), ("run", FULL, (3, 1)), ("waive", "bob"), ("again",), ("waive", "bob"),
-    ("hand in", "bob", HandIn(3, "", None)), ("run", frozenset({"bob"}), (1, 1)), ("give", "bob", CODE, 0.5),
+    ("run", frozenset({"cy"}), kill("_convert", 2)), ("give", "cy", WORDS, 0.5), ("hand in", "ann", HandIn(4, "So.", 3)),
+    ("run", FULL, kill("_convert", 3)), ("hand in", "ann", HandIn(1, "So.", 3)), ("extend", "ann", 1),
+    ("give", "bob", CODE, 2.0), ("run", FULL, kill("put")), ("waive", "bob"), ("again",), ("waive", "bob"),
+    ("hand in", "bob", HandIn(3, "", None)), ("run", frozenset({"bob"}), kill("_time")), ("give", "bob", CODE, 0.5),
     ("again",), ("waive", "bob"), ("again",), ("rule", 0), ("again",), ("give", "ann", WORDS, 0.5),
-    ("hand in", "ann", HandIn(3, "So.", 0)), ("rule", 50), ("run", FULL, (9, 1)), ("again",),
+    ("hand in", "ann", HandIn(3, "So.", 0)), ("rule", 50), ("run", FULL, kill("write_grades")), ("again",),
+    # Points that a person gave stand while the answer does, and wait when it is another, wherever a run ends.
+    ("give", "ann", CODE, 1.0), ("hand in", "ann", HandIn(2, "So.", 0)), ("run", FULL, kill("_convert", 2)),
+    ("hand in", "ann", HandIn(1, "Because.", 0)), ("run", FULL, kill("preprocess")), ("again",),
+    ("give", "ann", CODE, 1.0), ("give", "ann", WORDS, 1.0), ("hand in", "ann", HandIn(0, "So.", 0)),
+    ("run", FULL, kill("_add_score")), ("give", "ann", WORDS, 2.0), ("hand in", "ann", HandIn(2, "So.", 0)),
+    ("run", FULL, kill("_add_score", 4)), ("again",),
+    ("give", "cy", WORDS, 1.0), ("hand in", "cy", HandIn(1, "So.", 1)), ("run", FULL, kill("preprocess")),
 ]  # fmt: skip
 
 
@@ -283,7 +304,7 @@ def test_after_every_run_of_a_random_term_the_table_is_the_models(
                 plays.hand_in(*more)
             case "run":
                 whom, kill = more
-                plays.run(whom, *kill, monkeypatch)
+                plays.run(whom, *kill)
             case "give":
                 plays.give(*more)
             case "rule":
