@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pickle
+import shlex
 import signal
 import zlib
 from collections import defaultdict
@@ -29,7 +30,7 @@ from grading.core.judge import Judge
 from grading.core.notebooks import Question, is_solution, questions, read_released, read_submitted
 from grading.core.sandbox import Limits
 from grading.core.tasks import Lab, Task
-from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store, write_whole
 from grading.lms import archives, class_page, final, gradebook, intake, late, settings, tables
 from grading.lms.engines import Engine, engine
 from grading.lms.final import Final
@@ -275,7 +276,7 @@ def grade(
     settings.read(course)  # what is wrong in it is said before an hour is spent on verdicts
     gradebook.check(course)
     gradebook.check_place(course)
-    with alone(course):
+    with alone(course), named_until_it_ends(course, lab_name, folder):
         return _grade(
             course, open_lab(course, lab_name), folder, known, limits, unsafe, workers, scheduler, gpus, tell
         )
@@ -293,6 +294,20 @@ def alone(course: Course) -> Iterator[None]:
                 f"another run is grading into {course.home}: wait for it, or stop it"
             ) from error
         yield
+
+
+@contextmanager
+def named_until_it_ends(course: Course, lab: str, folder: Path) -> Iterator[None]:
+    """So that later runs can say which run was killed and never begun again. A failure has said so itself."""
+    given = "" if folder == course.submitted else f" {shlex.quote(str(folder.resolve()))}"
+    others = [run for run in course.unfinished_runs() if run != lab + given]
+    write_whole(course.unfinished, "\n".join([*others, lab + given]))
+    try:
+        yield
+    except Exception:
+        write_whole(course.unfinished, "\n".join(others))
+        raise
+    write_whole(course.unfinished, "\n".join(others))
 
 
 def _grade(

@@ -25,7 +25,8 @@ def left(
 
     `exported` and `packed` are what this run was asked for with ``--export`` and ``--feedback``.
     """
-    tasks = [*_of_lab(course, result), *_requests(course)]
+    tasks = [f"a run was stopped before its end; to go on: {GRADE} {run}" for run in course.unfinished_runs()]
+    tasks += [*_of_lab(course, result), *_requests(course)]
     if result.table:
         tasks += _handing_out(result.lab.name, result.table, exported, packed)
     others = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -199,7 +200,12 @@ def test_ctrl_c_keeps_what_was_judged_and_the_next_run_does_the_rest(
     kept = len(list((school.course.verdicts / LAB).glob("*.json")))
     assert 2 <= kept < students
     FakeJudge.asked.clear()
+    other = school.folder.parent / "one" / "s0"
+    shutil.copytree(school.folder / "s0", other)
+    assert grade(school.course, other.parent) == 0  # a run of one student does not forget the others
+    assert lines(capsys, f"before its end; to go on: python -m grading grade {LAB} {school.folder}")
     assert grade(school.course, school.folder) == 0
+    assert not lines(capsys, "was stopped before its end")
     assert len(FakeJudge.asked) == students - kept
     assert scores(school.course) == {f"s{i}": 11 for i in range(students)}
 
