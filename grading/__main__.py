@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from grading.core.texts import AGAIN, STOPPED_BY_HAND, clean, some
 
 if TYPE_CHECKING:
     from grading.gpu_stage.devices import Timer
+    from grading.lms.classroom import ClassResult
 
 OPTIONAL = ("process limit",)  # grading goes on without it
 console = Console(highlight=False, soft_wrap=True)
@@ -122,10 +124,12 @@ def own_course(options: argparse.Namespace, course: Course) -> int:
 def grade(options: argparse.Namespace, course: Course) -> int:
     """Grade a folder or zip of submissions into the gradebook."""
     from grading.core.sandbox import Limits
-    from grading.lms import classroom, exports, handback, roster, screen, todo
+    from grading.lms import classroom, exports, screen, todo
 
     began = time.monotonic()
     limits = Limits.of(options.limit)
+    if options.title:
+        exports.title_of(course, options.lab, options.title)  # kept for the run that exports
     devices: Sequence[Timer] = ()
     if options.gpu:
         from grading.gpu_stage.devices import gpus
@@ -146,27 +150,52 @@ def grade(options: argparse.Namespace, course: Course) -> int:
         )
     result.seconds = time.monotonic() - began
     screen.show(console, result)
-    for layout in dict.fromkeys(options.export):
-        path = exports.write(course, options.lab, layout, result.table, options.title, options.provisional)
-        console.print(f"wrote {path}", markup=False)
-        told = exports.left_out(layout, result.table, options.provisional)
-        if layout == "canvas":
-            titles = roster.of_lab(course, options.lab).titles
-            told += exports.unknown_title(exports.title_of(course, options.lab), titles)
-        for line in told:
-            console.print(f"    {line}", markup=False)
-    for way in dict.fromkeys(options.feedback):
-        packed, told = handback.write(course, result.lab, way, result.table, options.provisional)
-        if packed:
-            console.print(f"wrote {packed}", markup=False)
-        for line in told:
-            console.print(f"    {line}", markup=False)
+    layouts, ways = dict.fromkeys(options.export), dict.fromkeys(options.feedback)
+    if options.provisional and not layouts and not ways:
+        console.print("note: --provisional changes nothing without --export or --feedback", markup=False)
+    failed = sum(not _written(partial(_exported, options, course, result, layout)) for layout in layouts)
+    failed += sum(not _written(partial(_packed, options, course, result, way)) for way in ways)
     console.print(
         f"wrote {course.grades} · {course.class_page} · feedback in {course.feedback}", markup=False
     )
     for line in todo.left(course, result, options.export, options.feedback):
         console.print(line, markup=False)
-    return 0
+    return 1 if failed else 0
+
+
+def _written(write: Callable[[], tuple[Path | None, list[str]]]) -> bool:
+    """Write one file for an LMS and say what is not in it. One that cannot be written keeps no other back."""
+    try:
+        path, told = write()
+    except GradingError as error:
+        console.print(f"{error}", style="red", markup=False)
+        return False
+    if path:
+        console.print(f"wrote {path}", markup=False)
+    for line in told:
+        console.print(f"    {line}", markup=False)
+    return True
+
+
+def _exported(
+    options: argparse.Namespace, course: Course, result: ClassResult, layout: str
+) -> tuple[Path, list[str]]:
+    from grading.lms import exports, roster
+
+    path = exports.write(course, options.lab, layout, result.table, options.title, options.provisional)
+    told = exports.left_out(layout, result.table, options.provisional)
+    if layout == "canvas":
+        titles = roster.of_lab(course, options.lab).titles
+        told += exports.unknown_title(exports.title_of(course, options.lab), titles)
+    return path, told
+
+
+def _packed(
+    options: argparse.Namespace, course: Course, result: ClassResult, way: str
+) -> tuple[Path | None, list[str]]:
+    from grading.lms import handback
+
+    return handback.write(course, result.lab, way, result.table, options.provisional)
 
 
 def similar(options: argparse.Namespace, course: Course) -> int:
@@ -184,6 +213,9 @@ def similar(options: argparse.Namespace, course: Course) -> int:
     grafts, unread = classroom.grafts(course, lab, options.folder or course.submitted)
     for line in unread:
         console.print(f"not compared: {clean(line, 200)}", markup=False)
+    if not any(grafts.values()):
+        where = options.folder or course.submitted
+        raise GradingError(f"no notebook of {options.lab} in {where} can be read: nothing is compared")
     known = {student for notebooks in grafts.values() for student in notebooks} | {similar_module.SOLUTION}
     if missing := [student for student in options.pair or () if student not in known]:
         there = some(sorted(known))

@@ -130,6 +130,14 @@ class Course:
         return self.home / "titles.json"
 
     @property
+    def unfinished(self) -> Path:
+        """Names the runs that were stopped before their end, a line each: what `grade` was given."""
+        return self.home / "unfinished.txt"
+
+    def unfinished_runs(self) -> list[str]:
+        return self.unfinished.read_text(encoding="utf-8").splitlines() if self.unfinished.exists() else []
+
+    @property
     def senders(self) -> Path:
         """What an LMS called each student's file or folder."""
         return self.home / "senders"

@@ -40,6 +40,7 @@ class Task:
     key: str
     verdict: NotebookVerdict | None = None
     known: bool = False  # the verdict was in the store
+    missing: bool = False  # it was not handed in, and another notebook of the lab was
 
     @property
     def graft(self) -> Graft:

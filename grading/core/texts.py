@@ -23,7 +23,7 @@ UNKNOWN_SENDER = (
     "nobody on the roster ({roster}) has the number {key} in the column '{lms}', nor alone that name; "
     "add it there and grade again"
 )
-OF_NOBODY = tuple(text.partition("(")[0] for text in (UNKNOWN_STUDENT, UNKNOWN_SENDER))  # how those begin
+NO_ID = "the name is no student id (letters, digits and . _ @ -); rename it and grade again"
 HANDED_IN_TWICE = "a second submission of {student}; the other one was graded, take one away"
 
 # What the graft found.
@@ -110,6 +110,10 @@ UNKNOWN_GPU = (
 NO_GPU = "--gpu: no NVIDIA GPU with a working driver on this machine ({why})"
 NOTHING_TIMED = "--gpu: no exercise of {lab} is timed; gpulab/checks/speeds.py lists those that are"
 NO_SOLUTION = "--gpu: the lab's own solution cannot be timed: {why}"
+
+# States of a grade that a person must settle, because nobody knows what being late costs.
+LATE_UNKNOWN = "late, by how much is not known"
+TIME_UNREADABLE = "time of handing in cannot be read"
 
 # The verdict on a screen.
 UNGRADED = "ungraded: {reason}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pickle
+import shlex
 import signal
 import zlib
 from collections import defaultdict
@@ -29,13 +30,13 @@ from grading.core.judge import Judge
 from grading.core.notebooks import Question, is_solution, questions, read_released, read_submitted
 from grading.core.sandbox import Limits
 from grading.core.tasks import Lab, Task
-from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store, write_whole
 from grading.lms import archives, class_page, final, gradebook, intake, late, settings, tables
 from grading.lms.engines import Engine, engine
 from grading.lms.final import Final
 from grading.lms.gradebook import GradebookError
 from grading.lms.roster import Roster, Student, of_lab
-from grading.lms.submissions import Submission, find_submissions, sender_of
+from grading.lms.submissions import Refusal, Submission, find_submissions
 
 if TYPE_CHECKING:
     from grading.gpu_stage.devices import Timer
@@ -49,10 +50,11 @@ class ClassResult:
 
     lab: Lab
     tasks: dict[str, list[Task]] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, Refusal] = field(default_factory=dict)
     people: dict[str, Student] = field(default_factory=dict)  # by id
     table: list[Final] = field(default_factory=list)  # of everybody, whoever was in this run
     others: dict[str, list[Final]] = field(default_factory=dict)  # the same of the other labs, by name
+    unmatched: dict[str, dict[str, Refusal]] = field(default_factory=dict)  # nobody's files of the other labs
     notes: list[str] = field(default_factory=list)  # what a person should know, a line each
     seconds: float = 0.0
 
@@ -127,7 +129,16 @@ def _missing_part(lab: Lab, student: str, name: str, environ: str) -> Task:
         for q in lab.questions[name]
     )
     verdict = NotebookVerdict(f"{environ}-{why}", empty.digest, exercises)
-    return Task(student, name, _packed(empty), verdict.key, verdict)
+    return Task(student, name, _packed(empty), verdict.key, verdict, missing=True)
+
+
+def _incomplete(result: ClassResult) -> Iterator[str]:
+    """Who handed in some notebooks of a lab and not the others, in a line."""
+    names = {
+        student: [task.notebook for task in tasks if task.missing] for student, tasks in result.tasks.items()
+    }
+    if found := [f"{student} ({', '.join(missing)})" for student, missing in names.items() if missing]:
+        yield f"a notebook that was not handed in counts as 0 points: {texts.some(found)}"
 
 
 def _packed(grafted: Graft) -> bytes:
@@ -202,7 +213,7 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None], roste
             except GradebookError:
                 raise
             except GradingError as error:  # of this student's notebook: the others go on
-                result.refused[student] = str(error)
+                result.refused[student] = Refusal(str(error))
             fresh.add(student)
         tell(student)
     for name in gradebook.labs(course):  # a person's points, a due date, the rule or slip days have changed
@@ -217,23 +228,19 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
     """The tables of all labs, because persons give points to any of them between two runs."""
     lab, rows = result.lab, []
     result.table = [
-        replace(each, refused=result.refused.get(each.who.id, ""))
+        replace(each, refused=refusal.reason if (refusal := result.refused.get(each.who.id)) else "")
         for each in final.table(course, lab.name, roster, result.people)
     ]
     result.notes += final.of_groups(settings.read(course).groups_of(lab.name), result.table)
     others = [name for name in gradebook.labs(course) if name != lab.name]
     result.others = {name: final.table(course, name, of_lab(course, name)) for name in others}
-    for grades in (result.table, *result.others.values()):
-        rows += [each.row() for each in grades]
-    refused = {"lab": lab.name, "state": final.REFUSED}
-    known = {each.who.id for each in result.table}
-    known |= {sender_of(each.sent_as) for each in result.table if each.cells}
-    for sender, reason in tables.of_nobody(course, lab.name):  # in an earlier run
-        if sender not in known:
-            result.refused.setdefault(sender, reason)
-    for student, reason in result.refused.items():
-        if student not in known:
-            rows.append({**refused, "student": student, "reason": texts.clean(reason)})
+    result.refused = {**final.unmatched(course, lab.name, result.table), **result.refused}
+    result.unmatched = {name: final.unmatched(course, name, each) for name, each in result.others.items()}
+    for name, table in {lab.name: result.table, **result.others}.items():
+        rows += [each.row() for each in table]
+        known = {each.who.id for each in table}
+        refused = result.refused if name == lab.name else result.unmatched[name]
+        rows += [each.row(who, name) for who, each in refused.items() if who not in known]
     tables.write_grades(course, {lab.name, *others}, rows)
     final.write(course, lab, result.table)
     for name, table in result.others.items():
@@ -269,7 +276,7 @@ def grade(
     settings.read(course)  # what is wrong in it is said before an hour is spent on verdicts
     gradebook.check(course)
     gradebook.check_place(course)
-    with alone(course):
+    with alone(course), named_until_it_ends(course, lab_name, folder):
         return _grade(
             course, open_lab(course, lab_name), folder, known, limits, unsafe, workers, scheduler, gpus, tell
         )
@@ -287,6 +294,20 @@ def alone(course: Course) -> Iterator[None]:
                 f"another run is grading into {course.home}: wait for it, or stop it"
             ) from error
         yield
+
+
+@contextmanager
+def named_until_it_ends(course: Course, lab: str, folder: Path) -> Iterator[None]:
+    """So that later runs can say which run was killed and never begun again. A failure has said so itself."""
+    given = "" if folder == course.submitted else f" {shlex.quote(str(folder.resolve()))}"
+    others = [run for run in course.unfinished_runs() if run != lab + given]
+    write_whole(course.unfinished, "\n".join([*others, lab + given]))
+    try:
+        yield
+    except Exception:
+        write_whole(course.unfinished, "\n".join(others))
+        raise
+    write_whole(course.unfinished, "\n".join(others))
 
 
 def _grade(
@@ -311,7 +332,7 @@ def _grade(
     with archives.opened(folder) as opened:
         found, notes = intake.collect(course, lab, opened, roster, folder)
         result = plan(course, lab, found, store, environ)
-    result.notes += notes
+    result.notes += [*notes, *_incomplete(result)]
     result.people = {**roster.students, **result.people}
     total = sum(len(tasks) for tasks in result.tasks.values())
     done = sum(t.verdict is not None for tasks in result.tasks.values() for t in tasks)

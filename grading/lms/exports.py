@@ -61,7 +61,7 @@ def moodle(grades: Iterable[Final], title: str, provisional: bool = False) -> st
             "Maximum Grade": _number(g.of),
             "Grade can be changed": "Yes",
             "Last modified (grade)": "-",
-            "Feedback comments": _comment(g),
+            "Feedback comments": _comment(g) if provisional else "",
         }
         for g in grades
         if g.who.moodle

@@ -21,9 +21,10 @@ from grading.core.verdicts import NotebookVerdict, Store, write_whole
 from grading.lms import gradebook, late, settings, submissions
 from grading.lms.roster import Roster, Student
 from grading.lms.settings import Group
-from grading.lms.tables import as_csv
+from grading.lms.submissions import REFUSED, UNMATCHED, Refusal, sender_of
+from grading.lms.tables import as_csv, read_grades
 
-FINAL, MISSING, UNGRADED, REFUSED = "final", "missing", "ungraded", "refused"
+FINAL, MISSING, UNGRADED = "final", "missing", "ungraded"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Final:
     waiting: tuple[tuple[str, str], ...] = ()  # the same
     reason: str = ""
     refused: str = ""
+    doubt: str = ""  # why nobody knows what being late costs
     why: str = ""  # of being late or not, of an extension, of slip days
     sent_as: str = ""  # what Canvas or Moodle called the file or folder that was handed in
     by: str = ""  # the member of a group who handed it in, where that is somebody else
@@ -75,15 +77,16 @@ class Final:
 
     @property
     def state(self) -> str:
-        """``final``, ``missing``, ``ungraded``, ``refused``, or how many answers wait for a person."""
+        """``final``, ``missing``, ``ungraded``, ``refused``, how many answers wait, or a doubt about time."""
         if self.refused:
             return REFUSED
         if not self.cells:
             return MISSING
         if self.reason:
             return UNGRADED
-        number = len(self.waiting)
-        return f"{number} answer{'s wait' if number > 1 else ' waits'}" if number else FINAL
+        if number := len(self.waiting):
+            return f"{number} answer{'s wait' if number > 1 else ' waits'}"
+        return self.doubt or FINAL
 
     @property
     def is_final(self) -> bool:
@@ -100,7 +103,7 @@ class Final:
             "points": self.points,
             "by_hand": by_hand,
             "late": self.late,
-            "why": texts.clean(self.why),
+            "why": texts.clean(self.why or self.doubt),
             "total": self.total,
             "handed_in_by": self.by,
         }
@@ -137,7 +140,8 @@ def table(
         said = {what: value for what, value in vars(who).items() if value}
         known[student] = replace(known.get(student, who), **said)
     store, found = Store(course.verdicts), {}
-    together = settings.read(course).groups_of(lab)
+    rules = settings.read(course)
+    together = rules.groups_of(lab)
     with gradebook.writable(course), Gradebook(course.db_url) as book:
         charges = late.of_everybody(course, book)
     for student, group in groupby(gradebook.held(course, lab), key=lambda cell: cell.student):
@@ -149,7 +153,8 @@ def table(
         told = charges.get((student, lab), late.Charge()).why
         called = submissions.sent_as(course, lab, student)
         who = _numbered(known.get(student, Student(student)), called)
-        found[student] = Final(who, lab, of, cells, waiting, why, sent_as=called, why=told)
+        doubt = late.doubt(course, rules, lab, student, who.handed_in, submissions.is_late(called))
+        found[student] = Final(who, lab, of, cells, waiting, why, doubt=doubt, sent_as=called, why=told)
     of = max((each.of for each in found.values()), default=0.0)
     for student, who in roster.students.items():
         found.setdefault(student, Final(who, lab, of))
@@ -176,6 +181,18 @@ def _shared(groups: Iterable[Group], found: Mapping[str, Final]) -> dict[str, Fi
                 if not each.cells:
                     rows[each.who.id] = replace(first, who=each.who, sent_as=each.sent_as, by=first.who.id)
     return rows
+
+
+def unmatched(course: Course, lab: str, rows: Iterable[Final]) -> dict[str, Refusal]:
+    """Senders in grades.csv whose files of a lab were nobody's in an earlier run, and are still in no row."""
+    known: set[str] = set()
+    for each in rows:
+        known |= {each.who.id, sender_of(each.sent_as) if each.cells else ""}
+    return {
+        row["student"]: Refusal(row["reason"], unmatched=True)
+        for row in read_grades(course)
+        if row["lab"] == lab and row["state"] == UNMATCHED and row["student"] not in known
+    }
 
 
 def of_groups(groups: Iterable[Group], rows: Iterable[Final]) -> Iterator[str]:
@@ -221,9 +238,15 @@ def exercises(lab: Lab) -> dict[tuple[str, str], str]:
 def standing(rows: Iterable[Final]) -> str:
     """How a lab stands, in one line: ``21 students: 14 final, 6 with answers that wait, 1 missing``."""
     rows = list(rows)
-    waits = "with answers that wait"
-    counts = Counter(each.state if each.state in (FINAL, UNGRADED, MISSING) else waits for each in rows)
-    parts = [f"{counts[state]} {state}" for state in (FINAL, waits, UNGRADED, MISSING) if counts[state]]
+    waits, doubtful = "with answers that wait", "whose lateness is not known"
+    counts = Counter(
+        each.state
+        if each.state in (FINAL, UNGRADED, REFUSED, MISSING)
+        else (waits if each.waiting else doubtful)
+        for each in rows
+    )
+    states = (FINAL, waits, doubtful, UNGRADED, REFUSED, MISSING)
+    parts = [f"{counts[state]} {state}" for state in states if counts[state]]
     return f"{len(rows)} student{'s' * (len(rows) != 1)}: {', '.join(parts)}"
 
 

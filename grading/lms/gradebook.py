@@ -328,6 +328,7 @@ class Writer:
         config = nbgrader_config(course)
         config.CourseDirectory.submitted_directory = course.relative(self.staged)
         config.CourseDirectory.assignment_id = lab
+        config.SaveAutoGrades.settled = True
         self.steps = []
         with _quiet():
             for converter, exporter in ((Autograde, NotebookExporter), (GenerateFeedback, FeedbackExporter)):
@@ -343,6 +344,7 @@ class Writer:
         """Put one student's verdicts into the gradebook and make the feedback."""
         folder = self.staged / graded.student / self.lab
         try:
+            before = self._before(graded)
             shutil.rmtree(folder, ignore_errors=True)
             # An old page beside new points would look finished, if we were killed between the steps below.
             shutil.rmtree(self.course.feedback / graded.student / self.lab, ignore_errors=True)
@@ -352,40 +354,38 @@ class Writer:
             if graded.timestamp:
                 _copy_from_exchange(graded.timestamp.parent, folder)
             autograde, feedback = self.steps
-            settled = self._settled(graded)
+            self._ask_again(graded, before)
             self._convert(autograde, graded.student)
-            self._settle(graded.student, settled)
             late.apply(self.course, self.lab, {graded.student})
             self._convert(feedback, graded.student)
         finally:
             shutil.rmtree(self.staged / graded.student, ignore_errors=True)
 
-    def _settled(self, graded: Graded) -> dict[tuple[str, str], float | None]:
-        """Where a person's points were given for the same answer: automatic points by notebook and cell."""
-        folder = self.course.autograded / graded.student / self.lab
+    def _before(self, graded: Graded) -> dict[str, NotebookNode]:
+        """The notebooks that the gradebook's points are about, where they can be read.
+
+        nbgrader takes them away before it writes new ones. If a run was killed between the two, those that it
+        had staged are the ones.
+        """
         known: dict[str, NotebookNode] = {}
         for name in graded.notebooks:
-            with contextlib.suppress(OSError, ValueError, nbformat.reader.NotJSONError):
-                known[name] = nbformat.read(folder / f"{name}.ipynb", as_version=4)
-        settled: dict[tuple[str, str], float | None] = {}
+            for folder in (self.staged, self.course.autograded):
+                with contextlib.suppress(OSError, ValueError, nbformat.reader.NotJSONError):
+                    known[name] = nbformat.read(
+                        folder / graded.student / self.lab / f"{name}.ipynb", as_version=4
+                    )
+        return known
+
+    def _ask_again(self, graded: Graded, before: Mapping[str, NotebookNode]) -> None:
+        """Ask for a person where one gave points to another answer than this one.
+
+        This comes before anything else changes, so that no run that is killed makes old points final.
+        """
         with writable(self.course), Gradebook(self.course.db_url) as book:
             for grade in _by_hand(book, self.lab, graded.student):
-                old, new = known.get(grade.notebook.name), graded.notebooks.get(grade.notebook.name)
-                same = old and new and _answers(old, grade.name) == _answers(new, grade.name)
-                if same and not grade.needs_manual_grade:
-                    settled[grade.notebook.name, grade.name] = grade.auto_score
-        return settled
-
-    def _settle(self, student: str, settled: Mapping[tuple[str, str], float | None]) -> None:
-        """nbgrader asks for a person again wherever one gave points. Where neither the answer nor its
-        automatic points have changed, they stand."""
-        if not settled:
-            return
-        with writable(self.course), Gradebook(self.course.db_url) as book:
-            for grade in _by_hand(book, self.lab, student):
-                place = grade.notebook.name, grade.name
-                if place in settled and settled[place] == grade.auto_score:
-                    grade.needs_manual_grade = False
+                old, new = before.get(grade.notebook.name), graded.notebooks.get(grade.notebook.name)
+                if not (old and new and _answers(old, grade.name) == _answers(new, grade.name)):
+                    grade.needs_manual_grade = True
             book.db.commit()
 
     def feedback(self, student: str) -> None:

@@ -98,7 +98,10 @@ def _copy(submission: Submission, place: Path) -> bool:
     for name, path in submission.notebooks.items():
         target = place / f"{name}.ipynb"
         if _regular(path) and not (target.exists() and target.read_bytes() == path.read_bytes()):
-            replaced |= target.exists()
+            if target.exists():
+                replaced = True
+                if submission.late:  # what is known of the earlier file's time says nothing of this one
+                    (place / late.STAMP).unlink(missing_ok=True)
             place.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
     return replaced
@@ -133,8 +136,9 @@ def _doubts_of_time(
     named = [who for who, each in here.items() if each.late and who not in timed and who not in unread]
     if named:
         yield (
-            f"Canvas marks these as LATE, but not since when, so nothing is taken off: {texts.some(named)}. "
-            "Write the times into a column handed_in of the roster"
+            "Canvas marks these as LATE, but not since when, so their grades are not final: "
+            f"{texts.some(named)}. Write the times into a column handed_in of the roster, or what shall not "
+            f"be taken off into [waive.{lab}] of {course.settings.name}"
         )
     unknown = [who for who in here if who not in timed and who not in named and here[who].notebooks]
     unknown = [
@@ -147,7 +151,10 @@ def _doubts_of_time(
         )
     if unread:
         odd = texts.some([f"{who} '{said}'" for who, said in unread.items()])
-        yield f"this time of handing in cannot be read, so it does not count: {odd}. Write 2027-01-17 22:10"
+        yield (
+            f"these times of handing in cannot be read, so the grades are not final: {odd}. "
+            "Write them as 2027-01-17 22:10"
+        )
     everybody = {*roster.students, *here}
     tables: dict[str, Collection[str]] = {
         "extension": known.extensions,
@@ -180,4 +187,4 @@ def _unreadable(submission: Submission, known: settings.Settings) -> bool:
 def _left_over(submissions: Sequence[Submission]) -> list[str]:
     """Files that are no notebook of the lab, in one line; a student's who has none, the verdict names."""
     odd = [f"{s.student} {', '.join(s.others)}" for s in submissions if s.others and s.notebooks]
-    return [f"not looked at, because it is no notebook of this lab: {texts.some(odd)}"] if odd else []
+    return [f"not looked at beside a notebook of this lab: {texts.some(odd)}"] if odd else []

@@ -17,6 +17,7 @@ from nbgrader.api import Assignment, Gradebook, MissingEntry, SubmittedAssignmen
 from nbgrader.utils import parse_utc
 from sqlalchemy import select
 
+from grading.core import texts
 from grading.core.course import Course
 from grading.lms import settings
 from grading.lms.settings import Settings
@@ -137,6 +138,21 @@ def of_everybody(course: Course, book: Gradebook, students: Collection[str] | No
     }
 
 
+def doubt(course: Course, known: Settings, lab: str, student: str, said: str, called_late: bool) -> str:
+    """Why nobody knows what being late costs a student in a lab; empty where it costs nothing or is known.
+
+    `said` is the time that a roster has, `called_late` whether Canvas calls the file late. A hand-in of which
+    neither is known counts as on time.
+    """
+    if known.late is None or lab not in known.due or student in known.waived.get(lab, {}):
+        return ""
+    if handed_in_at(course.submitted / student / lab / STAMP):
+        return ""
+    if said.strip() not in ("", "-") and moment(said, known.zone) is None:
+        return texts.TIME_UNREADABLE
+    return texts.LATE_UNKNOWN if called_late else ""
+
+
 def apply(course: Course, lab: str, students: Collection[str] | None = None) -> None:
     """Bring due dates, times and penalties of a lab in the gradebook up to the rule.
 
@@ -153,8 +169,9 @@ def apply(course: Course, lab: str, students: Collection[str] | None = None) -> 
             assignment.duedate = known.due[lab]
         chosen = [s for s in assignment.submissions if students is None or s.student_id in students]
         for submitted in chosen:
-            if when := handed_in_at(course.submitted / submitted.student_id / lab / STAMP):
-                submitted.timestamp = when
+            place = course.submitted / submitted.student_id / lab
+            if place.is_dir():
+                submitted.timestamp = handed_in_at(place / STAMP)
         book.db.flush()
         found = of_everybody(course, book, students)
         for submitted in chosen:

@@ -12,7 +12,8 @@ from nbformat.v4 import new_output
 from nbgrader import preprocessors as nbg
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Unicode, default
+from nbgrader.utils import determine_grade
+from traitlets import Bool, Unicode, default
 
 from gpulab.app.course.address import Address, address
 from grading.core import texts
@@ -110,15 +111,36 @@ class WriteVerdicts(NbGraderPreprocessor):
         return not (verdict.ungraded or verdict.doubt)
 
 
+class SaveAutoGrades(nbg.SaveAutoGrades):
+    """Where a person gave points, nbgrader asks for a person again. With `settled`, whoever runs it has asked
+    already where the answer is another one, and only new automatic points ask again.
+
+    It is one transaction for each cell: a run that is killed leaves no flag behind that nobody meant.
+    """
+
+    settled = Bool(False, help="Whether changed answers ask for a person already").tag(config=True)
+
+    def _add_score(self, cell: NotebookNode, resources: Resources) -> None:
+        name = cell.metadata["nbgrader"]["grade_id"]
+        grade = self.gradebook.find_grade(name, self.notebook_id, self.assignment_id, self.student_id)
+        if not self.settled or grade.manual_score is None:
+            super()._add_score(cell, resources)
+            return
+        points, _ = determine_grade(cell, self.log)
+        grade.needs_manual_grade = grade.needs_manual_grade or points != grade.auto_score
+        grade.auto_score = points
+        self.gradebook.db.commit()
+
+
 class FlagUngraded(NbGraderPreprocessor):
-    """After the scores are saved: what has no verdict asks for a person in formgrader."""
+    """After the scores are saved: what has no verdict, nor points of a person, asks for one in formgrader."""
 
     def preprocess(self, notebook: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
         names = resources["nbgrader"]
         with Gradebook(names["db_url"]) as gradebook:
             for cell in resources.get("gpulab_ungraded", ()):
                 grade = gradebook.find_grade(cell, names["notebook"], names["assignment"], names["student"])
-                grade.needs_manual_grade = True
+                grade.needs_manual_grade = grade.needs_manual_grade or grade.manual_score is None
             gradebook.db.commit()
         return notebook, resources
 
@@ -149,7 +171,7 @@ AUTOGRADE: list[type[NbGraderPreprocessor]] = [
     WriteVerdicts,
     ClearMetadataPreprocessor,
     nbg.LimitOutput,
-    nbg.SaveAutoGrades,
+    SaveAutoGrades,
     FlagUngraded,
     nbg.AssignLatePenalties,
     nbg.CheckCellMetadata,

@@ -166,8 +166,9 @@ def _of_lab(
     for request in asked:
         student = holder[request.student]
         if student not in result.tasks:
-            problem = f"nothing of {student} in {course.submitted}"
-            yield Answer(request, problem=result.refused.get(student, problem))
+            refusal = result.refused.get(student)
+            problem = refusal.reason if refusal else f"nothing of {student} in {course.submitted}"
+            yield Answer(request, problem=problem)
             continue
         pairs = []
         for task in result.tasks[student]:

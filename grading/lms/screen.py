@@ -93,8 +93,9 @@ def show(console: Console, result: ClassResult) -> None:
     for student in result.tasks:
         if reason := result.reason(student):
             console.print(Text(f"ungraded  {student}  {texts.clean(reason, 200)}"))
-    for student, reason in result.refused.items():
-        console.print(Text(f"refused   {texts.clean(student, 64)}  {texts.clean(reason, 200)}"))
+    for student, refusal in result.refused.items():
+        words = f"{texts.clean(student, 64)}  {texts.clean(refusal.reason, 200)}"
+        console.print(Text(f"{refusal.state:<9} {words}"))
     for note in result.notes:
         console.print(Text(f"note: {texts.clean(note, 600)}"))
     if result.table:
@@ -107,9 +108,9 @@ def _summary(result: ClassResult, graded: list[str]) -> str:
     known = sum(t.known for tasks in result.tasks.values() for t in tasks)
     again = f"   unchanged {known}" if known else ""
     minutes, seconds = divmod(round(result.seconds), 60)
-    others = len(result.tasks) - len(graded) + len(result.refused)
-    missing = f"   ungraded {others} (see below)" if others else ""
-    return f"graded {len(graded)}{middle}{missing}{again}   {minutes}:{seconds:02d}"
+    others = {"ungraded": len(result.tasks) - len(graded), "refused": len(result.refused)}
+    below = "".join(f"   {what} {number} (see below)" for what, number in others.items() if number)
+    return f"graded {len(graded)}{middle}{below}{again}   {minutes}:{seconds:02d}"
 
 
 def distribution(points: Sequence[float], of: float, most: int = 8, width: int = 40) -> list[str]:

@@ -58,6 +58,9 @@ KEYS = {
 }
 
 
+QUOTES = 'An id with a dot or an @ needs quotation marks, such as "ada@uni.edu"'
+
+
 @dataclass(frozen=True)
 class Late:
     """What being late costs: shares of the points earned, for each day begun; nothing within the grace."""
@@ -145,7 +148,8 @@ def read(course: Course) -> Settings:
     except FileNotFoundError:
         return Settings()
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GradingError(f"{path} is no TOML: {error}") from None
+        hint = f". {QUOTES}" if isinstance(error, tomllib.TOMLDecodeError) else ""
+        raise GradingError(f"{path} is no TOML: {error}{hint}") from None
     try:
         return _settings(data, set(course.lab_names()))
     except _Odd as odd:
@@ -218,6 +222,8 @@ def _times(table: object, name: str, zone: tzinfo | None) -> Iterator[tuple[str,
     if not isinstance(table, dict):
         raise _Odd(f"'{name}' is a table: write [{name}]")
     for key, value in table.items():
+        if isinstance(value, dict):
+            raise _Odd(f"[{name}] {key} is no time but a table. {QUOTES}")
         if not isinstance(value, datetime):
             raise _Odd(f"[{name}] {key} is no time: write 2027-01-15T23:59:00, without quotation marks")
         if value.tzinfo is None and zone is None:
@@ -237,7 +243,8 @@ def _extensions(table: object) -> Iterator[tuple[str, tuple[Extension, ...]]]:
             if not isinstance(each, dict):
                 raise _Odd(f"'{name}' is a table: write [[{name}]] and days = 3")
             if strangers := [key for key in each if key not in ("days", "labs", "why")]:
-                raise _Odd(f"[{name}] has no '{strangers[0]}'; known are days, labs, why")
+                hint = f". {QUOTES}" if isinstance(each[strangers[0]], dict | list) else ""
+                raise _Odd(f"[{name}] has no '{strangers[0]}'; known are days, labs, why{hint}")
             labs, why = each.get("labs", []), each.get("why", "")
             if not isinstance(labs, list) or not all(isinstance(lab, str) for lab in labs):
                 raise _Odd(f'[{name}] labs is no list of names: write labs = ["04_memory_hierarchy"]')
@@ -257,6 +264,8 @@ def _waived(table: object) -> Iterator[tuple[str, dict[str, str]]]:
         if not isinstance(students, dict):
             raise _Odd(f"'waive.{lab}' is a table: write [waive.{lab}]")
         for student, why in students.items():
+            if isinstance(why, dict):
+                raise _Odd(f"[waive.{lab}] {student} is no reason but a table. {QUOTES}")
             if not isinstance(why, str):
                 raise _Odd(f'[waive.{lab}] {student} has no reason: write {student} = "hospital"')
         yield lab, students

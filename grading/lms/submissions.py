@@ -30,6 +30,27 @@ MARK = re.compile(rb'"grade_id"\s*:\s*"([^"]{1,100})"')
 AGAIN = re.compile(r"[-_ ]?\(?\d{1,3}\)?")  # what Canvas, Moodle and browsers add to a name that is there
 
 
+REFUSED, UNMATCHED = "refused", "unmatched"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a file is not graded. One that is `unmatched` may be a student's whom the roster does not have yet,
+    so later runs name it, too.
+    """
+
+    reason: str
+    unmatched: bool = False
+
+    @property
+    def state(self) -> str:
+        return UNMATCHED if self.unmatched else REFUSED
+
+    def row(self, sender: str, lab: str) -> dict[str, object]:
+        """As `grades.csv` has it."""
+        return {"student": sender, "lab": lab, "state": self.state, "reason": texts.clean(self.reason)}
+
+
 @dataclass(frozen=True)
 class Submission:
     """One student's files of one lab: notebook name → path. `refused` says why it is not looked at.
@@ -42,7 +63,7 @@ class Submission:
     notebooks: dict[str, Path]
     folder: Path
     who: Student
-    refused: str = ""
+    refused: Refusal | None = None
     others: tuple[str, ...] = ()
     late: bool = False
     sent_as: str = ""
@@ -99,7 +120,12 @@ def by_canvas(course: Course, lab: str, student: str) -> bool:
 
 def called_late(course: Course, lab: str, student: str) -> bool:
     """Whether Canvas called the student's latest file late, in whichever run it came."""
-    match = CANVAS.fullmatch(sent_as(course, lab, student))
+    return is_late(sent_as(course, lab, student))
+
+
+def is_late(called: str) -> bool:
+    """Whether a name of a file says that Canvas calls it late."""
+    match = CANVAS.fullmatch(called)
     return bool(match and match["late"])
 
 
@@ -252,19 +278,21 @@ def _submission(
     cells_of = {path: _by_cells(path, marks) for name, path in files if marks and name.endswith(".ipynb")}
     student = roster.find(sender)
     name = student.id if student else str(sender)
-    refused = ""
+    chosen = dict(_chosen(files, notebooks, cells_of, bool(sender.lms)))
+    refused: Refusal | None = None
+    a_hand_in = bool(chosen or sender.lms)  # and not what else lies in a folder
     if parts[0].stray:
-        refused = texts.STRAY
+        refused = Refusal(texts.STRAY)
     elif student is None and roster.path:
         words = texts.UNKNOWN_SENDER if sender.lms else texts.UNKNOWN_STUDENT
-        refused = words.format(roster=roster.path.name, lms=sender.lms, key=sender.key)
+        why = words.format(roster=roster.path.name, lms=sender.lms, key=sender.key)
+        refused = Refusal(why, unmatched=a_hand_in)
     elif not STUDENT.fullmatch(name) or name.startswith("."):
-        refused = "the name is no student id (letters, digits and . _ @ -)"
+        refused = Refusal(texts.NO_ID, unmatched=a_hand_in)
     elif name in known:
-        refused, name = texts.HANDED_IN_TWICE.format(student=name), f"{sender} again"
-    chosen = dict(_chosen(files, notebooks, cells_of, bool(sender.lms)))
+        refused, name = Refusal(texts.HANDED_IN_TWICE.format(student=name)), f"{sender} again"
     others = tuple(
-        f"{file} (the cells of {of})" if (of := cells_of.get(path)) and not _is(file, of) else file
+        _described(file, cells_of.get(path, ""), chosen)
         for file, path in files
         if path not in chosen.values()
     )
@@ -272,6 +300,13 @@ def _submission(
     held = [part for part in parts if any(path in chosen.values() for _, path in part.files)]
     called = (held or list(parts))[-1].sent_as
     return Submission(name, chosen, folder, student or Student(name), refused, others, late, called)
+
+
+def _described(file: str, cells_of: str, chosen: Collection[str]) -> str:
+    """A file that is not graded, as messages name it: with why, where its name does not say so."""
+    if any(_is(file, notebook) for notebook in chosen) and file.endswith(".ipynb"):
+        return f"{file} (there is a later one)"
+    return f"{file} (the cells of {cells_of})" if cells_of and not _is(file, cells_of) else file
 
 
 def _chosen(

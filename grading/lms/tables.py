@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from grading.core import texts
 from grading.core.course import Course
 from grading.core.verdicts import write_whole
 
@@ -44,13 +43,6 @@ def read_grades(course: Course) -> list[dict[str, str]]:
 def _is_ours(table: Path) -> bool:
     with table.open(newline="", encoding="utf-8", errors="replace") as file:
         return {"student", "lab"} <= set(csv.DictReader(file).fieldnames or ())
-
-
-def of_nobody(course: Course, lab: str) -> Iterator[tuple[str, str]]:
-    """Senders in grades.csv whose files of a lab belonged to nobody on the roster, with the reason."""
-    for row in read_grades(course):
-        if row["lab"] == lab and row["state"] == "refused" and row["reason"].startswith(texts.OF_NOBODY):
-            yield row["student"], row["reason"]
 
 
 def write_grades(course: Course, labs: Iterable[str], rows: Sequence[Mapping[str, object]]) -> None:

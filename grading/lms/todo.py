@@ -13,7 +13,7 @@ from grading.core.course import GRADEBOOK, Course
 from grading.lms import exports, final, regrades
 from grading.lms.classroom import ClassResult
 from grading.lms.final import Final
-from grading.lms.submissions import CANVAS, MOODLE
+from grading.lms.submissions import CANVAS, MOODLE, REFUSED
 
 GRADE = "python -m grading grade"
 
@@ -25,11 +25,14 @@ def left(
 
     `exported` and `packed` are what this run was asked for with ``--export`` and ``--feedback``.
     """
-    tasks = [*_of_lab(course, result), *_requests(course)]
+    tasks = [f"a run was stopped before its end; to go on: {GRADE} {run}" for run in course.unfinished_runs()]
+    tasks += [*_of_lab(course, result), *_requests(course)]
     if result.table:
         tasks += _handing_out(result.lab.name, result.table, exported, packed)
     others = [
-        f"{lab} ({words})" for lab, rows in result.others.items() if (words := _open(course, lab, rows))
+        f"{lab} ({words})"
+        for lab, rows in result.others.items()
+        if (words := _open(course, lab, rows, result.unmatched[lab]))
     ]
     if others:
         tasks.append(f"other labs: {texts.some(others)}")
@@ -56,7 +59,7 @@ def formgrader(course: Course) -> str:
 def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
     lab, rows = result.lab.name, result.table
     rows = [row for row in rows if not row.by]  # what a group handed in waits once
-    waiting = [row for row in rows if row.state not in (final.REFUSED, final.UNGRADED) and row.waiting]
+    waiting = [row for row in rows if row.state not in (REFUSED, final.UNGRADED) and row.waiting]
     if number := sum(len(row.waiting) for row in waiting):
         words = "1 answer waits" if number == 1 else f"{number} answers wait"
         who = texts.some([row.who.id for row in waiting], 6)
@@ -67,6 +70,14 @@ def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
         yield (
             f"{_hand_ins(len(ungraded))} no verdict ({who}): ask for another file and grade it, "
             f"{GRADE} {lab} FOLDER, or give points: {formgrader(course)}"
+        )
+    doubtful = [row for row in rows if row.doubt]
+    if doubtful:
+        hand_ins = "1 hand-in" if len(doubtful) == 1 else f"{len(doubtful)} hand-ins"
+        who = texts.some([row.who.id for row in doubtful], 6)
+        yield (
+            f"of {hand_ins} nobody knows how late it was ({who}): write the times into a column handed_in of "
+            f"the roster, then {GRADE} {lab}"
         )
     if result.refused:
         who = texts.some([texts.clean(name, 40) for name in result.refused], 6)
@@ -113,12 +124,14 @@ def _lms(sent_as: str) -> str:
     return "moodle" if MOODLE.fullmatch(sent_as) else "canvas" if CANVAS.fullmatch(sent_as) else ""
 
 
-def _open(course: Course, lab: str, rows: Sequence[Final]) -> str:
+def _open(course: Course, lab: str, rows: Sequence[Final], unmatched: Collection[str]) -> str:
     """What is open in another lab, in a few words; empty where nothing is."""
     number = sum(row.state not in (final.FINAL, final.MISSING) for row in rows)
     words = [f"{_grades(number)} not final"] * bool(number)
     if new := exports.changed(course, lab, rows):
         words.append(f"{_grades(len(new))} not as exported: {texts.some(new, 3)}")
+    if unmatched:
+        words.append(f"nobody's file: {texts.some([texts.clean(name, 40) for name in unmatched], 3)}")
     return "; ".join(words)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,12 +80,13 @@ def test_broken_submissions_are_one_line_each_and_stop_nobody(
     link = school.hand_in("linked")
     link.unlink()
     link.symlink_to(school.path("ann"))
-    (school.folder / "no student!").mkdir()
+    school.hand_in("no student!")
+    (school.folder / "no hand-in!").mkdir()
     school.hand_in("zoe")
     assert grade(school.course, school.folder) == 0
-    out = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr().out.splitlines()
 
-    def about(student: str) -> str:
+    def about(student: str, out: list[str] = said) -> str:
         found = [line for line in out if line.split(maxsplit=1)[-1].startswith(student)]
         assert len(found) == 1, (student, out)
         return found[0]
@@ -109,9 +111,10 @@ def test_broken_submissions_are_one_line_each_and_stop_nobody(
     page = (school.course.feedback / "broken" / LAB / f"{LAB}.html").read_text()
     assert "ungraded: notebook is not JSON (line 1)" in page
     rows = {r["student"]: r["state"] for r in csv.DictReader(school.course.grades.open())}
-    assert (
-        rows["ann"] == "1 answer waits" and rows["broken"] == "ungraded" and rows["no student!"] == "refused"
-    )
+    assert (rows["ann"], rows["broken"], rows["no student!"]) == ("1 answer waits", "ungraded", "unmatched")
+    assert grade(school.course, school.course.submitted) == 0  # a later run names whose file is lost
+    said = capsys.readouterr().out.splitlines()
+    assert "no student id" in about("no student!", said) and not any("no hand-in!" in line for line in said)
 
 
 def test_an_unknown_student_is_refused_and_leaves_no_trace(
@@ -197,7 +200,12 @@ def test_ctrl_c_keeps_what_was_judged_and_the_next_run_does_the_rest(
     kept = len(list((school.course.verdicts / LAB).glob("*.json")))
     assert 2 <= kept < students
     FakeJudge.asked.clear()
+    other = school.folder.parent / "one" / "s0"
+    shutil.copytree(school.folder / "s0", other)
+    assert grade(school.course, other.parent) == 0  # a run of one student does not forget the others
+    assert lines(capsys, f"before its end; to go on: python -m grading grade {LAB} {school.folder}")
     assert grade(school.course, school.folder) == 0
+    assert not lines(capsys, "was stopped before its end")
     assert len(FakeJudge.asked) == students - kept
     assert scores(school.course) == {f"s{i}": 11 for i in range(students)}
 

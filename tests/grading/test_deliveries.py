@@ -57,7 +57,9 @@ def found(folder: Path, members: dict[str, str], roster: Roster = CLASS) -> dict
         path.write_text(members[name])
     submissions = find_submissions(folder, LAB, [LAB], roster)
     return {
-        s.student: s.refused or next((p.relative_to(folder).as_posix() for p in s.notebooks.values()), "")
+        s.student: s.refused.reason
+        if s.refused
+        else next((p.relative_to(folder).as_posix() for p in s.notebooks.values()), "")
         for s in submissions
     }
 
@@ -78,6 +80,8 @@ def test_files_of_canvas_are_matched_by_number_then_by_a_name_that_only_one_has(
 def test_the_last_upload_is_graded_and_other_files_are_left_alone(tmp_path: Path) -> None:
     files = [f"doeann_4711_900_{NAME}", f"doeann_4711_905_{LAB}-1.ipynb", "doeann_4711_906_notes.ipynb"]
     assert found(tmp_path, dict.fromkeys(files, "")) == {"ann": files[1]}
+    (ann,) = find_submissions(tmp_path, LAB, [LAB], CLASS)
+    assert ann.others == (f"{NAME} (there is a later one)", "notes.ipynb")
 
 
 def test_folders_and_files_of_moodle_are_matched_with_and_without_groups(tmp_path: Path) -> None:
@@ -246,7 +250,7 @@ def test_a_zip_a_page_a_script_and_several_files_of_students_are_all_accounted_f
         "README.md": (),
     }
     assert everybody["ann"].notebooks[LAB].read_bytes() == b"{}"
-    assert "not a notebook" in everybody["README.md"].refused
+    assert "not a notebook" in everybody["README.md"].refused.reason
 
 
 def test_a_notebook_under_another_name_is_known_by_its_cells(tmp_path: Path) -> None:
@@ -344,8 +348,10 @@ def test_a_download_of_canvas_becomes_grades_in_its_own_columns(
             f"eve_4799_902_{NAME}": b"{}",
         },
     )
-    options = ("--roster", roster, "--export", "canvas", "--title", "Memory (55)")
-    assert grade(school.course, delivery, *options, "--provisional") == 0
+    options = ("--roster", roster, "--title", "Memory (55)", "--provisional")
+    assert grade(school.course, delivery, *options) == 0
+    assert "--provisional changes nothing without --export or --feedback" in capsys.readouterr().out
+    assert grade(school.course, delivery, "--export", "canvas", "--provisional") == 0  # remembers the others
     out = capsys.readouterr().out
     assert "nothing from 1 on the roster: cleo" in out and "4799" in out and "not JSON" in out
     assert scores(school.course) == {"ann": 11, "bob": 0}
@@ -359,7 +365,7 @@ def test_a_download_of_canvas_becomes_grades_in_its_own_columns(
         "ann": "1 answer waits",
         "bob": "ungraded",
         "cleo": "missing",
-        "eve (Canvas 4799)": "refused",
+        "eve (Canvas 4799)": "unmatched",
     }
     assert "no assignment" not in out
     roster.write_text(roster.read_text().replace("Section\n", "Section,Caches (56),Total\n", 1))
@@ -367,7 +373,7 @@ def test_a_download_of_canvas_becomes_grades_in_its_own_columns(
     out = capsys.readouterr().out
     assert "1 file was refused (eve (Canvas 4799))" in out
     states = {r["student"]: r["state"] for r in csv.DictReader(school.course.grades.open())}
-    assert states["eve (Canvas 4799)"] == "refused"
+    assert states["eve (Canvas 4799)"] == "unmatched"
     assert "Canvas has no assignment 'Memory (55)', so the import would make a new one." in out
     assert "It has 'Caches (56)'\n" in out
     assert list(next(csv.DictReader(exported.open())))[-1] == "Memory (55)"
@@ -389,13 +395,17 @@ def test_a_download_of_moodle_goes_back_with_the_points_that_a_person_gave(
         {f"Ann Doe_11_assignsubmission_file_/{NAME}": json.dumps(school.notebook()).encode()},
     )
     options = (delivery, "--roster", roster, "--export", "moodle")
-    assert grade(school.course, *options) == 0
+    exported = school.course.home / f"grades-{LAB}-moodle.csv"
+    for more, points, comment in ((("--provisional",), "11.00", "1 answer waits"), ((), "", "")):
+        assert grade(school.course, *options, *more) == 0
+        (row,) = csv.DictReader(exported.open())
+        assert (row["Grade"], row["Feedback comments"]) == (points, comment)
     with Gradebook(school.course.db_url) as book:
         written = book.find_grade("why", LAB, LAB, "ann@b.org")
         written.manual_score, written.needs_manual_grade = 1.5, False
         book.db.commit()
     assert grade(school.course, *options) == 0
-    (row,) = csv.DictReader((school.course.home / f"grades-{LAB}-moodle.csv").open())
+    (row,) = csv.DictReader(exported.open())
     assert row["Identifier"] == "Participant 11" and row["Grade"] == "12.50"
     assert "Last modified (grade)" in row
 
@@ -450,4 +460,4 @@ def test_drawings_that_came_with_the_lab_are_not_listed_for_each_student(
     )
     assert grade(school.course, delivery) == 0
     said = capsys.readouterr().out
-    assert "no notebook of this lab: 11 notes.txt" in said and "one.svg" not in said
+    assert "beside a notebook of this lab: 11 notes.txt" in said and "one.svg" not in said

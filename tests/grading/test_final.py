@@ -117,7 +117,9 @@ def two_parts(school: Class) -> Class:
     return school
 
 
-def test_a_notebook_of_two_that_is_missing_counts_nothing_and_says_so(two_parts: Class, roster: Path) -> None:
+def test_a_notebook_of_two_that_is_missing_counts_nothing_and_says_so(
+    two_parts: Class, roster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     course = two_parts.course
     two_parts.hand_in("ann")
     assert grade(course, two_parts.folder, "--export", "canvas") == 0
@@ -128,6 +130,7 @@ def test_a_notebook_of_two_that_is_missing_counts_nothing_and_says_so(two_parts:
     assert exported(course)["ann"] == "13.00"
     page = (course.feedback / "ann" / LAB / f"{PART}.html").read_text()
     assert f"{PART}.ipynb was not handed in, which counts as 0 points" in page
+    assert f"that was not handed in counts as 0 points: ann ({PART})\n" in capsys.readouterr().out
 
 
 def test_a_second_notebook_that_comes_later_joins_the_first(two_parts: Class, roster: Path) -> None:
@@ -301,8 +304,8 @@ def test_whatever_about_time_does_not_count_is_said(
     shutil.rmtree(school.folder / "x")
     assert grade(course, school.folder) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "Canvas marks these as LATE, but not since when, so nothing is taken off: ann. Write" in said
-    assert "cannot be read, so it does not count: bob '17.01.2027 22:10'. Write 2027-01-17 22:10" in said
+    assert "as LATE, but not since when, so their grades are not final: ann. Write the times" in said
+    assert "so the grades are not final: bob '17.01.2027 22:10'. Write them as 2027-01-17 22:10" in said
     assert "no time of handing in is known" not in said  # Canvas says who is late
     assert f"so nobody gets what [extra.{LAB}] gives it: adda (ada?). Correct it in course.toml" in said
     assert {who: row["late"] for who, row in rows(course).items()} == {
@@ -317,3 +320,60 @@ def test_whatever_about_time_does_not_count_is_said(
     said = " ".join(capsys.readouterr().out.split())
     assert f"has a rule for late submissions, but no due date for {LAB} in [due]" in said
     assert {row["late"] for row in rows(course).values()} == {"", "0.0"}
+
+
+def late_of_canvas(school: Class, number: int, late: str = "LATE_", **answers: str) -> Path:
+    """A folder in which Canvas put ann's file."""
+    folder = school.folder.parent / f"canvas_{number}"
+    folder.mkdir()
+    shutil.copy(school.hand_in("x", answers), folder / f"ann_{late}1_{number}_{LAB}.ipynb")
+    shutil.rmtree(school.folder)
+    return folder
+
+
+def test_late_by_an_unknown_time_is_not_final_until_a_person_says_what_it_costs(
+    school: Class, roster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course, without_time = school.course, roster.read_text()
+    course.settings.write_text(RULE)
+    assert grade(course, late_of_canvas(school, 90), "--export", "canvas") == 0
+    assert rows(course)["ann"]["state"] == "1 answer waits"
+    give(course, "ann", 2.0)
+    capsys.readouterr()
+    assert grade(course, "--export", "canvas", "--feedback", "mail") == 0
+    said = capsys.readouterr().out
+    row, words = rows(course)["ann"], "late, by how much is not known"
+    assert (row["state"], row["why"], row["late"]) == (words, words, "0.0")
+    assert exported(course)["ann"] == "" and not (course.home / f"feedback-{LAB}-mail").exists()
+    assert f"{LAB} has 4 students: 1 whose lateness is not known, 3 missing" in said
+    assert "1. of 1 hand-in nobody knows how late it was (ann): write the times into a column" in said
+    assert "2. 1 grade is not final; afterwards" in said
+    roster.write_text("id,canvas,handed_in\nann,1,2027-01-16 10:00\n")
+    assert grade(course, "--export", "canvas") == 0
+    assert (rows(course)["ann"]["state"], exported(course)["ann"]) == ("final", "11.70")
+    # A new file comes late, again without a time: that of the earlier one is not its own.
+    roster.write_text(without_time)
+    assert grade(course, late_of_canvas(school, 91, copy="x = 1"), "--export", "canvas") == 0
+    assert (rows(course)["ann"]["state"], rows(course)["ann"]["late"]) == (words, "0.0")
+    assert exported(course)["ann"] == ""
+    for rule in (f'{RULE}[waive.{LAB}]\nann = "hospital"\n', RULE.partition("[late]")[0]):
+        course.settings.write_text(rule)
+        assert grade(course, "--export", "canvas") == 0
+        assert (rows(course)["ann"]["state"], exported(course)["ann"]) == ("final", "13.00")
+
+
+def test_a_time_that_cannot_be_read_is_not_final_where_being_late_costs_points(
+    school: Class, roster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course = school.course
+    course.settings.write_text(RULE)
+    roster.write_text("id,handed_in\nann,17.01.2027 22:10\n")
+    school.hand_in_stub("ann")
+    assert grade(course, school.folder, "--export", "canvas") == 0
+    assert (rows(course)["ann"]["state"], exported(course)["ann"]) == (
+        "time of handing in cannot be read",
+        "",
+    )
+    roster.write_text("id,handed_in\nann,2027-01-17 22:10\n")
+    assert grade(course, "--export", "canvas") == 0
+    assert (rows(course)["ann"]["state"], exported(course)["ann"]) == ("final", "7.70")

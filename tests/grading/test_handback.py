@@ -185,6 +185,17 @@ def test_where_nobody_can_be_reached_it_says_what_to_do_and_writes_no_file(
     assert rows(school.course)["ann"]["state"] == "final"
 
 
+def test_a_file_that_cannot_be_written_keeps_no_other_back(
+    school: Class, moodle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ways = ("--feedback", "canvas", "--feedback", "moodle", "--export", "canvas")
+    assert grade(school.course, moodle, *ways) == 1
+    said = capsys.readouterr().out
+    assert "no feedback for canvas was written" in said and "left to do:" in said
+    assert (school.course.home / f"feedback-{LAB}-moodle.zip").exists()
+    assert (school.course.home / f"grades-{LAB}-canvas.csv").exists()
+
+
 def test_where_no_grade_is_final_yet_no_file_is_left_to_be_uploaded(
     school: Class, moodle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

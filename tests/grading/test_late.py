@@ -77,6 +77,13 @@ def test_what_is_no_time_is_none(text: str) -> None:
     [
         ("[due", "is no TOML"),
         (
+            "[[extension.ada@uni.edu]]",
+            'An id with a dot or an @ needs quotation marks, such as "ada@uni.edu"',
+        ),
+        (f"[extra.{LAB}]\nada.love = 2027-01-15T23:59:00Z", "no time but a table. An id with a dot"),
+        (f'[waive.{LAB}]\nada.love = "ill"', "ada is no reason but a table. An id with a dot or an @"),
+        ("[[extension.ada.love]]\ndays = 3", "known are days, labs, why. An id with a dot or an @"),
+        (
             "[dew]",
             "the file has no 'dew'; known are timezone, release, due, extra, extension, waive, group, late, slip, retention",
         ),

@@ -71,7 +71,7 @@ def test_what_is_handed_in_costs_nobody_else_a_point(school: Class) -> None:
     result = classroom.grade(school.course, LAB, school.folder, limits=Limits(seconds=60, patience=20))
     assert result.points("good") == 11 and not result.reason("good")
     for act in HAND_INS:
-        said = result.refused.get(act.name) or result.reason(act.name)
+        said = refusal.reason if (refusal := result.refused.get(act.name)) else result.reason(act.name)
         assert act.says in said, (act.name, said)
         assert bool(said) == bool(act.says), (act.name, said)
         assert act.name in result.refused or result.points(act.name) == act.earns, act.name

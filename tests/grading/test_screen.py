@@ -12,6 +12,7 @@ from grading.lms import screen
 from grading.lms.classroom import ClassResult, Lab, Task
 from grading.lms.final import Final
 from grading.lms.roster import Student
+from grading.lms.submissions import Refusal
 
 ASKED = (Question("copy-check", "memory.copy", "copy", 4.0), Question("s", "memory.sectors", "sectors", 3.0))
 
@@ -73,7 +74,8 @@ def result(**points: float | str) -> ClassResult:
 def test_the_summary_has_pass_rates_means_reasons_the_distribution_and_everybody_without_a_grade() -> None:
     console = terminal()
     graded = result(ada=4.0, bob=0.0, cyd=2.0, dan=4.0, eve="the notebook is \x1b[31mnot JSON")
-    graded.refused["fay"] = "not on the roster"
+    graded.refused["fay"] = Refusal("not on the roster", unmatched=True)
+    graded.refused["again"] = Refusal("a second submission")
     graded.table = [Final(Student("gus"), "90_class", 7.0)]
     graded.seconds = 75
     screen.show(console, graded)
@@ -82,7 +84,8 @@ def test_the_summary_has_pass_rates_means_reasons_the_distribution_and_everybody
     def line(start: str) -> list[str]:
         return next(" ".join(text.split()) for text in lines if text.startswith(start)).split(" ", 4)
 
-    assert "graded 4" in lines[0] and "median 6 of 7" in lines[0] and "ungraded 2" in lines[0]
+    assert "graded 4" in lines[0] and "median 6 of 7" in lines[0] and "ungraded 1" in lines[0]
+    assert "refused 2" in lines[0]
     assert "1:15" in lines[0]
     assert line("memory.copy")[1:3] == ["50%", "2.5/4"] and "is 1 (2)" in line("memory.copy")[4]
     assert line("memory.sectors")[1:3] == ["100%", "3.0/3"]
@@ -91,7 +94,7 @@ def test_the_summary_has_pass_rates_means_reasons_the_distribution_and_everybody
     assert "nothing from 1 on the roster: gus" in lines
     assert "90_class has 1 student: 1 missing" in lines
     assert any(text.startswith("ungraded  eve") and "\x1b" not in text for text in lines)
-    assert any(text.startswith("refused   fay  not on the roster") for text in lines)
+    assert "unmatched fay  not on the roster" in lines and "refused   again  a second submission" in lines
 
 
 def test_an_exercise_without_a_verdict_has_no_pass_rate() -> None:

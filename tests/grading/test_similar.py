@@ -273,6 +273,9 @@ def test_a_class_without_groups_and_a_folder_without_a_class_are_one_line(
     for arguments in ([str(tmp_path / "none")], [str(school.folder), "--html", str(tmp_path / "none" / "x")]):
         assert main(["similar", LAB, *arguments], school.course) == 1
         assert len(capsys.readouterr().out.strip().splitlines()) <= 2
+    (tmp_path / "other" / "ann" / "91_other").mkdir(parents=True)
+    assert main(["similar", LAB, str(tmp_path / "other")], school.course) == 1
+    assert "nothing is compared" in capsys.readouterr().out
 
 
 def test_the_command_used_wrongly_says_what_to_do(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shlex
@@ -90,6 +91,7 @@ def test_other_labs_and_requests_that_wait_are_named(school: Class, capsys: Said
     for place in (course.solutions, course.labs):
         shutil.copytree(place / LAB, place / other)
     school.hand_in("ann")
+    school.hand_in("no one!")
     grade(course, school.folder)
     released = {LAB: school.released}
     gradebook.register(course, other, released)
@@ -106,5 +108,8 @@ def test_other_labs_and_requests_that_wait_are_named(school: Class, capsys: Said
     assert left(capsys) == [
         "left to do:",
         "1. 1 request for a regrade: python -m grading regrades",
-        f"2. other labs: {LAB} (1 grade not final)",
+        f"2. other labs: {LAB} (1 grade not final; nobody's file: no one!)",
     ]
+    with course.grades.open() as file:
+        states = {(row["lab"], row["student"]): row["state"] for row in csv.DictReader(file)}
+    assert states[LAB, "no one!"] == "unmatched"  # a run of another lab loses no file
