@@ -729,7 +729,7 @@ for name in ("A100", "H100"):
 # %% [markdown]
 # ## 7 · Many requests, and what to measure
 #
-# ![Continuous batching: when a sequence ends its place is given to the next request at once. In a fixed batch the place stays empty until the longest is through.](drawings/continuous.svg)
+# ![Continuous batching: when a sequence ends, the next request takes its place at once. In a fixed batch, the place stays empty until the longest sequence has ended.](drawings/continuous.svg)
 #
 # One pass over the weights serves a whole batch, so requests should run together. How they are combined is the
 # **scheduler**'s choice:
