@@ -1,4 +1,4 @@
-"""Labs 19 to 21: inference, serving, edge."""
+"""Labs 19 to 22: inference, serving, edge, projects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpulab.plot.drawing import (
 
 from .drawing import Drawing
 
-INFERENCE, SERVING, EDGE = "19_llm_inference", "20_serving", "21_edge"
+INFERENCE, SERVING, EDGE, PROJECTS = "19_llm_inference", "20_serving", "21_edge", "22_capstones"
 
 DRAWINGS = (
     Drawing(
@@ -367,6 +367,21 @@ DRAWINGS = (
         column(
             *[row(label(f"layer {k}", 60), strip(["K, V"] * 4 + ["new"], "rrrrw", 64)) for k in range(3)],
             gap=6,
+        ),
+    ),
+    Drawing(
+        PROJECTS,
+        "grouped",
+        "Grouped-query attention with 4 query heads and 2 key heads. Query heads 0 and 1 use key head 0, and query heads 2 and 3 use key head 1. The rows of a program are taken from all heads of a group, sorted by position.",
+        column(
+            row(label("query heads", 110), strip(["0", "1", "2", "3"], "rrgg", 60)),
+            row(label("key heads", 110), strip(["0", "1"], "rg", 120)),
+            row(
+                label("rows of key head 0", 160),
+                strip(["0 of 0", "0 of 1", "1 of 0", "1 of 1", "2 of 0"], "rrrrr", 70),
+            ),
+            note('"2 of 0" is position 2 of query head 0'),
+            gap=8,
         ),
     ),
 )
