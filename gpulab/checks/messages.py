@@ -362,6 +362,15 @@ def odd_answer(call: str, kind: str) -> str:
     return f"`{call}` returns {a(kind)}; return numbers, text, lists or dictionaries"
 
 
+def no_end(seconds: float, line: int) -> str:
+    where = f" in line {line}" if line else ""
+    return f"it had not ended after {seconds:g} s of computing and was stopped{where}"
+
+
+def which_loop() -> str:
+    return "Is this inside a loop? Then does each round change what the loop's condition looks at?"
+
+
 def while_answering(call: str) -> str:
     return f"`{call}` stopped:"
 
@@ -484,6 +493,14 @@ def barrier_without_some(came: int, threads: int, line: int) -> str:
         f"Only {came} of {some(threads, 'thread')} of a block came to the barrier in line {line}: the others "
         "had returned. Threads that have returned are not waited for, so nothing hangs and no point is lost. "
         "Guard the work and not the barrier, and it holds when the code behind it grows."
+    )
+
+
+def computes_in_float64(line: int) -> str:
+    return (
+        f"Line {line} computes in float64, although no argument is float64. That is at most half as fast as "
+        "float32 and costs no point. A literal such as 1.0, or an integer times a float32, makes it so: "
+        "write float32(1.0)."
     )
 
 
@@ -804,6 +821,10 @@ def banks(verb: str, ways: int) -> str:
 def attempt(count: int, name: str, hint_left: bool, hints_shown: int) -> str:
     step = "a next step" if hints_shown else "a first step"
     return f"attempt {count}" + (f' · gpulab.hint("{name}") has {step}' if hint_left else "")
+
+
+def passed_before() -> str:
+    return "You passed this exercise before, and that stays. What is graded is the cell that you hand in."
 
 
 def passed(count: int, lab: str, done: int, total: int) -> str:

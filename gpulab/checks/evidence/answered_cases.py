@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpulab.checks import budgets, by_hand, cases, messages
+from gpulab.checks import budgets, by_hand, cases, messages, patience
 from gpulab.checks.compare import NotAnAnswer, answer_words, first_difference, holds_nan, normal, same_answer
 from gpulab.checks.every_case import Failure, parts
 from gpulab.checks.parts import Detail, Part
@@ -105,7 +105,9 @@ def _at(answer: Answer, measured: bool, case: Case, counts: dict[str, float]) ->
     for arguments in questions:
         call = f"{name_of(fn)}({', '.join(answer_words(a, 40) for a in arguments)})"
         try:
-            got = normal(fn(*deepcopy(arguments)))
+            with patience.limited():
+                returned = fn(*deepcopy(arguments))
+            got = normal(returned)
         except NotAnAnswer as odd:
             return Failure(case, (Detail(messages.odd_answer(call, str(odd))),), True)
         except NotImplementedError as error:
