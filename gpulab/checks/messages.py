@@ -611,9 +611,28 @@ def no_torch(exercise: str) -> str:
     return f"{exercise} needs PyTorch: `pip install gpulab[torch]`, then restart the kernel"
 
 
+def name_of_another_cell(name: str) -> str:
+    return (
+        f"If a cell further up binds `{name}`, it has not run since this kernel started. Run > Run All Above "
+        "Selected Cell runs them all. If none does, look at how the name is spelt."
+    )
+
+
+def called_on_no_rank() -> str:
+    return (
+        "This ran in the notebook itself, which is no rank. Hand over the function and not the result of "
+        "a call, as in distributed.run(hello, 4), without parentheses behind its name."
+    )
+
+
+def tensor_without_values(shape: tuple[int, ...], dtype: str) -> str:
+    return f"<tensor of shape {shape}, {dtype}: without values, because the check records what is done to it>"
+
+
 def needs_a_value() -> str:
     return (
-        "your code asks for the value of a tensor, as `.item()`, `float()`, `.numpy()`, `print` and `if` do. "
+        "your code asks for the value of a tensor, as `.item()`, `float()`, `.numpy()`, NumPy's functions "
+        "and `if` do. "
         f"{_NO_VALUES}. Let an operator choose: `torch.where`, `clamp`"
     )
 
