@@ -331,6 +331,14 @@ def and_differs_at(said: str, place: Sequence[int], got: str, expected: str) -> 
     return f"{said}. First difference: `answer{where}` is {got}, should be {expected}"
 
 
+def differs_at(call: str, place: Sequence[int], got: str, expected: str) -> str:
+    """``In `f(…)`, `answer[1][3]` is 0.5, should be 0.0. All before it is right``."""
+    where = "".join(f"[{index}]" for index in place)
+    return (
+        f"in the answer of `{call}`, `answer{where}` is {got}, should be {expected}. All before it is right"
+    )
+
+
 def question_in_full(call: str) -> str:
     return f"in full: {call}"
 

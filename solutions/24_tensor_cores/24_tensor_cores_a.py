@@ -73,7 +73,7 @@ gpulab.predict("tensor.bytes", ...)
 #
 # - `start`, `leading` and `stride` are in bytes, and multiples of 16; `start` is below 2¹⁸ = 262,144.
 # - `swizzle` is 0, 32, 64 or 128, in bytes.
-# - A failing check prints the numbers in decimal. `hex(…)` or `f"{number:064b}"` shows their fields.
+# - A failing check prints the numbers in hexadecimal, and their fields as they are stored.
 #
 # About 3 lines.
 

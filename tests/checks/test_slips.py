@@ -106,3 +106,32 @@ def _not_divided(q, k, v, tile):
 )
 def test_a_learner_of_attention_reads_which_step_is_wrong(wrong, sentence) -> None:
     assert sentence in " ".join(str(gpulab.check("attention.tiled", wrong)).split())
+
+
+def test_descriptors_are_shown_in_hexadecimal_with_their_fields() -> None:
+    def describe(start, leading, stride, swizzle):
+        return (
+            start // 16
+            | leading // 16 << 16
+            | stride // 16 << 32
+            | {0: 0, 128: 1, 64: 2, 32: 3}[swizzle] << 61
+        )
+
+    said = " ".join(str(gpulab.check("tensor.describe", describe)).split())
+    assert "swizzle 1, and other bits are set), should be 0xc0000" in said
+    assert "swizzle 3)" in said
+
+
+def test_lists_that_look_alike_where_they_are_cut_are_left_out() -> None:
+    def cast(tensors, length, recipe):
+        return [[float(np.float32(x)) * (1 + (k > 5)) for x in tensor] for k, tensor in enumerate(tensors)]
+
+    def nearly(tensors, length, recipe):
+        right = registry.reference("bits.cast")(tensors, length, recipe)
+        right[-1][-1] += 1.0
+        return right
+
+    assert "should be [[" in " ".join(str(gpulab.check("bits.cast", cast)).split())
+    said = " ".join(str(gpulab.check("bits.cast", nearly)).split())
+    assert "in the answer of `nearly(" in said and "All before it is right" in said
+    assert "should be [[" not in said
