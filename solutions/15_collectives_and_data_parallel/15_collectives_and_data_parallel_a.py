@@ -229,6 +229,7 @@ gpulab.predict("collective.share", ...)
 #   floats, too.
 # - **Output:** the rank's share of the sum, as long as `x.tensor_split(size)[rank]`.
 # - **Budget:** no rank sends more than (p − 1) · ⌈S / p⌉ numbers.
+# - **Allowed:** sends and receives, but no collective of `dist`.
 # - **Useful:** `torch.empty_like` makes room for a message and gives it the type of `x`.
 #
 # About 10 lines.

@@ -125,6 +125,7 @@ gpulab.predict("parallel.reduces", ...)
 # - Output: the list `[y, dx, da, db]`. `y` and `dx` are complete on every rank. `da` and `db` are the
 #   gradients of this rank's parts.
 # - GELU is `F.gelu`. `dist.all_reduce(t)` replaces t in place by the sum over all ranks.
+# - Allowed: `all_reduce`, `all_gather`, `reduce_scatter`, sends and receives.
 # - **Budget:** the busiest rank sends no more than two all-reduces take.
 
 
@@ -289,6 +290,7 @@ gpulab.predict("parallel.logits", ...)
 # - `table` (words / ranks × width, FP32) has this rank's rows.
 # - Output: a tensor with one loss per token, complete on every rank.
 # - Logits of ±1,000 must not overflow. `dist.all_reduce(t, op=dist.ReduceOp.MAX)` takes maxima.
+# - Allowed: `all_reduce`, `all_gather`, sends and receives.
 # - **Budget:** for each token, the busiest rank sends at most 8 bytes to each other rank. That is 24 bytes on
 #   four ranks. (On two ranks 12 are allowed.)
 
@@ -548,6 +550,7 @@ print(f"fresh weights, 4 ranks against 1: off by {float((four - one).abs().max()
 # - `a` (width × columns), `a_bias` (columns) and `b` (columns × width) are this rank's parts. All tensors are
 #   FP32.
 # - Output: y (tokens × width), complete on every rank.
+# - Allowed: `all_reduce`, `all_gather`, `broadcast`, sends and receives.
 # - **Budget:** one all-reduce.
 
 # %%

@@ -474,6 +474,8 @@ gpulab.plot.schedule(halves.slots, peaks=halves.peak)
 # | `expert` | this rank's expert (width × width, FP32) |
 #
 # - Output: for each token, in the order of `x`, weight · relu(x · its expert).
+# - Allowed: `all_to_all` (or `all_to_all_single`), `all_gather`, `all_reduce`, `reduce_scatter`, sends and
+#   receives.
 # - **Budget:** all ranks together send each token once there and once back, and 5 % more for counts.
 
 

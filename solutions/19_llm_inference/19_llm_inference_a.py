@@ -255,7 +255,7 @@ gpulab.predict("kv.token", ...)
 # - **Layout.** In (heads, tokens, d), everything that a head reads is contiguous. In (tokens, heads, d), it
 #   is scattered in pieces of d numbers.
 # - **Window.** With a **sliding window**, a token sees itself and the window − 1 tokens before it, and needs
-#   no others.
+#   no others. Without a window, `window` is 1,000,000, which leaves out no token.
 
 
 # %%

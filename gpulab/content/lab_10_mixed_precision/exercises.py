@@ -259,7 +259,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence=AnsweredCases(questions=static_questions, measured=True),
         correct_points=1,
-        cases=_cases("zeros", "too large already", "exactly at the end", "one large", "packed"),
+        cases=_cases("one large", "packed", "exactly at the end", "too large already", "zeros"),
         budgets=(
             Budget(
                 "lost beyond the least",

@@ -304,7 +304,6 @@ EXERCISES: tuple[Exercise, ...] = (
         "mig",
         1,
         (
-            "nothing",
             "one kind",
             "four and three",
             "threes and twos",
@@ -313,6 +312,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "a mixture",
             "many",
             "many threes and twos",
+            "nothing",
         ),
         mig_questions,
         (
