@@ -542,8 +542,7 @@ one, four = distributed.run(their_test, 1, 0.0)[0], distributed.run(their_test, 
 print(f"fresh weights, 4 ranks against 1: off by {float((four - one).abs().max()):.1g}")
 
 # %% [markdown]
-# **Do.** Find the cause with numbers. `their_test` takes a factor for the size of the biases. The next cell
-# is for your experiment and is not graded. Then write `biased(x, a, a_bias, b, b_bias)`, which must be right
+# **Do.** Find the cause with numbers. `their_test` takes a factor for the size of the biases. The next cell is free. Then write `biased(x, a, a_bias, b, b_bias)`, which must be right
 # on any number of ranks. About 4 lines.
 #
 # - `x` (tokens × width) and `b_bias` (width) are the same on all ranks.
