@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 12A · Attention and its bytes
 #
-# **About three hours.** You need lab 05 (softmax in one pass) and lab 08 (the ledger of a PyTorch program). Part B
+# **2.5 to 4 hours.** You need lab 05 (softmax in one pass) and lab 08 (the ledger of a PyTorch program). Part B
 # writes the kernels.
 #
 # Attention lets every token of a text look at every other token. For n tokens, each head computes n² scores. These

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 17 A · Model parallelism: inside a layer
 #
-# **About three hours.** You need labs 12 and 15: attention, collectives, `distributed.run`. No GPU is needed.
+# **1.5 to 3 hours.** You need labs 12 and 15: attention, collectives, `distributed.run`. No GPU is needed.
 #
 # In a large model, a single layer or its activations may not fit on one GPU. Then the layer itself must be
 # cut: its matrices, its vocabulary, or its tokens. Each rank computes a part, and a few collectives make the

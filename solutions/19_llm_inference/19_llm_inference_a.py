@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 19 A · LLM inference: the cache
 #
-# **About three and a half hours.** You need lab 12 (attention, grouped heads, merging the results of parts)
+# **3.5 to 6 hours.** You need lab 12 (attention, grouped heads, merging the results of parts)
 # and lab 11 (Triton). No GPU is needed.
 #
 # A language model writes one token after another. The keys and values of every token that it has read or

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 19 B · LLM inference: decoding
 #
-# **About two and a half hours.** You know lab 01 (logits and softmax), lab 02 (roofline) and lab 08 (launches, CUDA
+# **2.5 to 4.5 hours.** You know lab 01 (logits and softmax), lab 02 (roofline) and lab 08 (launches, CUDA
 # graphs). Part A builds the key-value cache, and what this part needs of it is repeated here. No GPU is needed.
 #
 # A language model outputs probabilities. **Decoding** turns them into text: you choose a token, feed it back to the

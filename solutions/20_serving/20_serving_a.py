@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 20 A · Serving: the engine
 #
-# **About five hours.** You need the roofline (lab 02) and, from lab 19, prefill, decode and a key-value cache in
+# **3 to 5 hours.** You need the roofline (lab 02) and, from lab 19, prefill, decode and a key-value cache in
 # blocks. The clocks in this part are virtual, and the times of steps are modelled from data sheets. At the end, the
 # same engine runs a small GPT on your machine and answers over HTTP. Part B is about the cluster around the engine.
 #

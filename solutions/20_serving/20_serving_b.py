@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 20 B · The cluster: who gets which GPU, and when
 #
-# **About four hours.** You need the terms SM, L2 and bandwidth from lab 02 A, and nothing from part A. The clusters
+# **3.5 to 5.5 hours.** You need the terms SM, L2 and bandwidth from lab 02 A, and nothing from part A. The clusters
 # are simulated and the times are modelled. The manifests that you write are checked against the schema that
 # Kubernetes publishes.
 #

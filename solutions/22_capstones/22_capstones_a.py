@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 22A · Project: an attention kernel
 #
-# **About five hours.** You need lab 12, above all its part B, and lab 11 (Triton).
+# **3.5 to 6 hours.** You need lab 12, above all its part B, and lab 11 (Triton).
 #
 # A project has a specification, milestones, a referee and a leaderboard, but nobody shows you the way. You get up
 # to 40 points for correctness, 40 for cost, and 20 for your report.

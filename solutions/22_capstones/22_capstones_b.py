@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 22B · Project: a training pipeline
 #
-# **About five hours.** You need lab 17 (layouts, schedules, pipelines on real ranks) and lab 18 (checkpoints,
+# **4.5 to 7 hours.** You need lab 17 (layouts, schedules, pipelines on real ranks) and lab 18 (checkpoints,
 # failures).
 #
 # You plan the training of a published model on a published machine, you write the timetable of its pipeline, and you

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 22C · Project: an inference service
 #
-# **About three and a half hours.** You need lab 20 A (the engine, policies, goodput, preemption).
+# **3.5 to 5.5 hours.** You need lab 20 A (the engine, policies, goodput, preemption).
 #
 # You write the policy of a service that is judged by what its users receive in time, under bursts, heavy tails, and
 # an adversary. You get up to 40 points for correctness, 40 for goodput, and 20 for what you write.

@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "22"
-#     hours: 1.5
+#     hours: 1
 #     topics: [C10.10, C17.4, C20.5, C24.1, C24.2, C24.3, C24.7, C24.8]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 22 · The landscape, November 2026
 #
-# **About an hour and a half.** Nothing in this notebook is graded. So far, you have met GPUs as they are. This
+# **0.5 to 1 hours.** Nothing in this notebook is graded. So far, you have met GPUs as they are. This
 # notebook is about where they, their software and their applications are going, and about what to read. Every claim
 # has a date, because this notebook ages faster than the others.
 #

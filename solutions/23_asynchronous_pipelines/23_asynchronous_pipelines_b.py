@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 23B · Copies by the tile: Hopper's TMA and clusters
 #
-# **Four hours.** You have done part A: rings, full and empty mbarriers, parities. You need no GPU. All kernels of this
+# **3 to 5 hours.** You have done part A: rings, full and empty mbarriers, parities. You need no GPU. All kernels of this
 # part run on a simulated **H100**, whichever GPU you have: their instructions exist from compute capability 9.0 on.
 #
 # In part A every thread computed addresses and copied its own 16 bytes. A Hopper GPU has a copy engine in

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 24A · Tensor cores that read by themselves: Hopper
 #
-# **Four hours.** You have done lab 23 (copies by the tile, mbarriers, warps with roles) and lab 06B, where a warp loaded
+# **2.5 to 4 hours.** You have done lab 23 (copies by the tile, mbarriers, warps with roles) and lab 06B, where a warp loaded
 # fragments into registers and multiplied them. You need no GPU: the kernels run on a simulated **H100**.
 #
 # Lab 06B's kernel spent most of its instructions on moving operands from shared memory to registers. Hopper's

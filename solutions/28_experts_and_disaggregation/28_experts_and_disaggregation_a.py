@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 28A · Experts and symmetric memory
 #
-# **Three hours.** You have done lab 15 (collectives) and lab 17 (experts, one for each token). You need no
+# **2.5 to 4 hours.** You have done lab 15 (collectives) and lab 17 (experts, one for each token). You need no
 # GPU: ranks are processes of your machine, and the network between them counts every byte.
 #
 # A large mixture of experts has several hundred experts, and each token goes to eight of them. The experts do
