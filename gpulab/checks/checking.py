@@ -82,6 +82,7 @@ def record(exercise: Exercise, verdict: Verdict) -> Verdict:
     with progress.change() as data:
         mine = progress.of_exercise(data, exercise.name)
         mine["attempts"] += 1
+        before = bool(mine["passed"])
         verdict = replace(verdict, attempt=mine["attempts"])
         mine["failed"] += not verdict.passed
         mine["passed"] = mine["passed"] or verdict.passed
@@ -100,6 +101,7 @@ def record(exercise: Exercise, verdict: Verdict) -> Verdict:
     else:
         left = any(exercise.hints) and hints_shown < len(exercise.hints)
         notes = [messages.attempt(attempt, exercise.name, left, hints_shown)]
+        notes += [messages.passed_before()] if before else []
     if not progress.saved():
         notes.append(messages.not_saved(str(progress.place())))
     return replace(verdict, notes=tuple(notes))

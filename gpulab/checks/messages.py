@@ -331,6 +331,14 @@ def and_differs_at(said: str, place: Sequence[int], got: str, expected: str) -> 
     return f"{said}. First difference: `answer{where}` is {got}, should be {expected}"
 
 
+def differs_at(call: str, place: Sequence[int], got: str, expected: str) -> str:
+    """``In `f(…)`, `answer[1][3]` is 0.5, should be 0.0. All before it is right``."""
+    where = "".join(f"[{index}]" for index in place)
+    return (
+        f"in the answer of `{call}`, `answer{where}` is {got}, should be {expected}. All before it is right"
+    )
+
+
 def question_in_full(call: str) -> str:
     return f"in full: {call}"
 
@@ -360,6 +368,15 @@ def more_answers(count: int, total: int) -> str:
 
 def odd_answer(call: str, kind: str) -> str:
     return f"`{call}` returns {a(kind)}; return numbers, text, lists or dictionaries"
+
+
+def no_end(seconds: float, line: int) -> str:
+    where = f" in line {line}" if line else ""
+    return f"it had not ended after {seconds:g} s of computing and was stopped{where}"
+
+
+def which_loop() -> str:
+    return "Is this inside a loop? Then does each round change what the loop's condition looks at?"
 
 
 def while_answering(call: str) -> str:
@@ -487,6 +504,14 @@ def barrier_without_some(came: int, threads: int, line: int) -> str:
     )
 
 
+def computes_in_float64(line: int) -> str:
+    return (
+        f"Line {line} computes in float64, although no argument is float64. That is at most half as fast as "
+        "float32 and costs no point. A literal such as 1.0, or an integer times a float32, makes it so: "
+        "write float32(1.0)."
+    )
+
+
 def right_by_luck(total: int) -> str:
     return f"{total} of {some(total, 'size')}, but only by the luck of the order in which things happen"
 
@@ -594,9 +619,28 @@ def no_torch(exercise: str) -> str:
     return f"{exercise} needs PyTorch: `pip install gpulab[torch]`, then restart the kernel"
 
 
+def name_of_another_cell(name: str) -> str:
+    return (
+        f"If a cell further up binds `{name}`, it has not run since this kernel started. Run > Run All Above "
+        "Selected Cell runs them all. If none does, look at how the name is spelt."
+    )
+
+
+def called_on_no_rank() -> str:
+    return (
+        "This ran in the notebook itself, which is no rank. Hand over the function and not the result of "
+        "a call, as in distributed.run(hello, 4), without parentheses behind its name."
+    )
+
+
+def tensor_without_values(shape: tuple[int, ...], dtype: str) -> str:
+    return f"<tensor of shape {shape}, {dtype}: without values, because the check records what is done to it>"
+
+
 def needs_a_value() -> str:
     return (
-        "your code asks for the value of a tensor, as `.item()`, `float()`, `.numpy()`, `print` and `if` do. "
+        "your code asks for the value of a tensor, as `.item()`, `float()`, `.numpy()`, NumPy's functions "
+        "and `if` do. "
         f"{_NO_VALUES}. Let an operator choose: `torch.where`, `clamp`"
     )
 
@@ -804,6 +848,10 @@ def banks(verb: str, ways: int) -> str:
 def attempt(count: int, name: str, hint_left: bool, hints_shown: int) -> str:
     step = "a next step" if hints_shown else "a first step"
     return f"attempt {count}" + (f' · gpulab.hint("{name}") has {step}' if hint_left else "")
+
+
+def passed_before() -> str:
+    return "You passed this exercise before, and that stays. What is graded is the cell that you hand in."
 
 
 def passed(count: int, lab: str, done: int, total: int) -> str:

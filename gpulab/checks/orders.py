@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from gpulab.analysis.sanitizer import Tools
 from gpulab.simulator import device as devices
 from gpulab.simulator import simt
 from gpulab.simulator.observe import Race, Races
 from gpulab.simulator.observe.synchronisation import MissedBarrier, MixedBarriers, Synchronisation
+from gpulab.simulator.ptx.ir import Location
 
-from . import messages, pictures
+from . import cases, messages, pictures
 from .compare import index_words, pair_words
 from .diagnose import source
 from .launched import Launched
@@ -26,11 +29,13 @@ SEEDS = (1, 82)
 # between them may give the right result here every time, and now and then a wrong one on a GPU.
 ASYNCHRONOUS = frozenset({"cp", "wgmma", "tcgen05"})
 
+ARITHMETIC = frozenset({"add", "sub", "mul", "fma", "div"})
+
 
 def race_case(answer: Launched) -> Case:
     """The case that runs under both schedules."""
-    cases = answer.exercise.cases
-    return next((case for case in cases if case.name == answer.race_case), cases[0])
+    there = answer.exercise.cases
+    return next((case for case in there if case.name == answer.race_case), there[0])
 
 
 def examine(answer: Launched) -> tuple[tuple[Detail, ...], tuple[Detail, ...]]:
@@ -38,12 +43,14 @@ def examine(answer: Launched) -> tuple[tuple[Detail, ...], tuple[Detail, ...]]:
     nothing."""
     case = race_case(answer)
     other, said = _other_order(answer, case)
-    race, missed, asynchronous = _watched(answer, case)
+    race, missed, asynchronous, wide = _watched(answer, case)
     if race is None and (last := answer.exercise.cases[-1]).name != case.name:
         case = last
-        race, missed_there, asynchronous = _watched(answer, case)
+        race, missed_there, asynchronous, wide = _watched(answer, case)
         missed = missed or missed_there
     remarks = (Detail(_missed_words(missed)), *source(missed.location)) if missed else ()
+    if wide and not _has_float64(answer, case):
+        remarks += (Detail(messages.computes_in_float64(wide.line)), *source(wide))
     if race is None:
         return other or (_hazard(answer, case) if asynchronous else ()), remarks
     drawn = Detail("", picture=lambda: pictures.raced(race))
@@ -65,11 +72,13 @@ def _missed_words(missed: MissedBarrier | MixedBarriers) -> str:
 
 class Watched(NamedTuple):
     """The first race in shared memory, whether or not it went wrong, the first barrier that threads skipped
-    by returning or took for another one, and whether copy engines or tensor cores took part."""
+    by returning or took for another one, whether copy engines or tensor cores took part, and the first place
+    that computes in float64."""
 
     race: Race | None
     missed: MissedBarrier | MixedBarriers | None
     asynchronous: bool
+    wide: Location | None
 
 
 def _watched(answer: Launched, case: Case) -> Watched:
@@ -91,8 +100,14 @@ def _watched(answer: Launched, case: Case) -> Watched:
         answer.run(case, device.observed(watch_races))
     race = next((race for watcher in races for race in watcher.findings), None)
     missed = next((finding for watcher in barriers for finding in watcher.findings), None)
-    instructions = (i for launch in launches for i in device.program(launch.kernel).instructions)
-    return Watched(race, missed, any(i.parts[0] in ASYNCHRONOUS for i in instructions))
+    instructions = [i for launch in launches for i in device.program(launch.kernel).instructions]
+    wide = next((i.location for i in instructions if "f64" in i.parts and i.parts[0] in ARITHMETIC), None)
+    return Watched(race, missed, any(i.parts[0] in ASYNCHRONOUS for i in instructions), wide)
+
+
+def _has_float64(answer: Launched, case: Case) -> bool:
+    """Whether an argument of the exercise is in float64, so that kernels may well compute in it."""
+    return any(argument.value.dtype == np.float64 for argument in cases.of(answer, case))
 
 
 def _hazard(answer: Launched, case: Case) -> tuple[Detail, ...]:

@@ -25,7 +25,7 @@ from gpulab.simulator.observe.writers import Range, Writers
 from gpulab.simulator.simt import Allocation, SimulationError
 from gpulab.simulator.simt.errors import KernelFault, StillRunning
 
-from . import launching, messages
+from . import launching, messages, patience
 from .cases import Argument
 from .on_host import Rules
 from .parts import Detail, Unwritten
@@ -101,7 +101,8 @@ def run(
             using_allocator(None),
         ):
             if shape is None:
-                fn(*given)
+                with patience.limited():
+                    fn(*given)
             elif 0 not in shape.grid:  # a grid of nothing is nothing to do
                 launching.launch(fn, shape.grid, shape.block, shape.shared_bytes, given)
     except Exception as error:
@@ -162,6 +163,10 @@ def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
     if isinstance(error, TypeError) and _is_ours(error) and f"{name_of(fn)}() " in str(error):
         return (Detail(messages.other_parameters(str(error))),)
     file, line = _last_line(error, fn)
+    if isinstance(error, patience.NoEnd):
+        text = linecache.getline(file, line).strip() if line else ""
+        source = (Detail(text, line),) if text else ()
+        return (Detail(messages.no_end(error.seconds, line)), *source, Detail(messages.which_loop()))
     if not line and _is_ours(error):
         return (Detail(messages.ours(type(error).__name__, str(error))),)
     said = (str(error).strip() or "").splitlines()

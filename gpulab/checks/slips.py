@@ -1,4 +1,4 @@
-"""Usual mistakes in plain Python, each with a sentence that a failed check shows below the right answer."""
+"""Usual mistakes, each with a sentence that a failed check shows below the right answer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
-from gpulab.checks.compare import same_answer
+from gpulab.checks.cases import Argument, expected
+from gpulab.checks.compare import Mismatch, mismatch, same_answer
 from gpulab.checks.registry import STUMBLES, Reference
+from gpulab.checks.spec import Case
 
 # A function that makes the mistake, and what a learner who made it should read.
 Slip = tuple[Callable[..., Any], str]
@@ -43,5 +45,19 @@ def slip_of(
     for slip, sentence in _OF.get(reference, ()):
         with contextlib.suppress(*STUMBLES):
             if same_answer(got, slip(*deepcopy(list(arguments))), rtol, atol):
+                return sentence
+    return ""
+
+
+def array_slip_of(reference: Reference, wrong: Mismatch, made: Sequence[Argument], case: Case) -> str:
+    """The sentence of the first usual slip that computes exactly this wrong array, or "" if none does.
+
+    A slip of a reference to arrays takes what the reference takes, ``(inputs, sizes)``, and returns the
+    arrays that the mistake leads to.
+    """
+    for slip, sentence in _OF.get(reference, ()):
+        with contextlib.suppress(*STUMBLES):
+            array = expected(slip, tuple(made), case)[wrong.array]
+            if mismatch(wrong.array, wrong.got, array, wrong.rtol, wrong.atol) is None:
                 return sentence
     return ""

@@ -10,7 +10,7 @@ from gpulab.foundation.version import VERSION
 from gpulab.simulator import compile
 from gpulab.simulator import device as devices
 
-from . import messages, progress, registry, unread
+from . import first_aid, messages, progress, registry, unread
 
 
 class UnknownLab(Message, LookupError):
@@ -49,6 +49,7 @@ def start(lab: str = "", *, gpu: str = "") -> Start:
         devices.simulate(gpu)
     _figures_have_words()
     unread.watch()
+    first_aid.install()
     names = tuple(e.name for e in of_lab)
     if lab and notebook() is not None:
         progress.remember(number, names)

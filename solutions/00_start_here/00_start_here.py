@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "00"
-#     hours: 1
+#     hours: 1.5
 #     topics: [C20.4]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 00 · Start here
 #
-# **About one hour.** You need to know Python and NumPy arrays, but you do not need a GPU. On a machine without one,
+# **1.5 to 2 hours.** You need to know Python and NumPy arrays, but you do not need a GPU. On a machine without one,
 # `gpulab` compiles your code with NVIDIA's own compiler, runs the result on a simulated GPU, and counts what it
 # does. On a machine with a GPU, the same cells run on that GPU.
 #

@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "01"
-#     hours: 3
+#     hours: 4
 #     topics: [C1.1, C1.2, C1.3, C1.4, C1.5, C1.6, C1.7, C1.8, C1.9, C1.10, C1.11, C1.12, C1.13, C1.14, C1.15, C1.16, C10.2, C10.3]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 01 · Neural networks
 #
-# **About three hours.** You need Python and NumPy arrays. This lab is a primer: it has no kernels yet, and no other
+# **3.5 to 5.5 hours.** You need Python and NumPy arrays. This lab is a primer: it has no kernels yet, and no other
 # lab has to come first. If you have trained transformers and can say what `backward` keeps in memory, do only the
 # exercises of sections 7, 9 and 10, and continue with lab 02.
 #

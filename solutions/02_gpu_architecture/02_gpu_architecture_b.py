@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 02 B · GPU architecture: what fits on an SM
 #
-# **About one and a half hours.** You need part A, lab 03 (launches, blocks, reports) and lab 04 (shared memory,
+# **1.5 to 2.5 hours.** You need part A, lab 03 (launches, blocks, reports) and lab 04 (shared memory,
 # barriers, local memory).
 #
 # In part A you met Little's law, which says how many bytes must be under way. This part is about the warps that put

@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "03"
-#     hours: 6
+#     hours: 5
 #     topics: [C5.1, C5.2, C5.3, C5.4, C5.5, C5.6, C5.7, C5.8, C5.9, C5.13, C5.14]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 03 · CUDA with numba
 #
-# **About six hours.** You have done lab 00 and know NumPy's arrays and broadcasting. You do not need a GPU.
+# **3.5 to 5.5 hours.** You have done lab 00 and know NumPy's arrays and broadcasting. You do not need a GPU.
 #
 # By the end of this lab, you can
 #

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 05 · Reductions, scans, softmax
 #
-# **About five hours.** You need labs 03 and 04: launches, barriers, shared memory and its banks, sectors, and how to
+# **4.5 to 7.5 hours.** You need labs 03 and 04: launches, barriers, shared memory and its banks, sectors, and how to
 # read a report.
 #
 # In a sum every input contributes to the same result, so threads must exchange values, and the exchange is what

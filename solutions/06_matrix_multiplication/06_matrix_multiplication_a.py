@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "06"
-#     hours: 4
+#     hours: 5
 #     topics: [C5.4, C5.10, C6.4, C7.1]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 06A · Matrix multiplication, step by step
 #
-# **About four hours.** You need lab 04 (sectors, tiles, banks) and the roofline of lab 02 A. Part B moves the product
+# **4.5 to 7.5 hours.** You need lab 04 (sectors, tiles, banks) and the roofline of lab 02 A. Part B moves the product
 # to the tensor cores.
 #
 # Most of the time that a GPU spends on training or inference goes into matrix products. The plain product of lab 03

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 06B · Tensor cores
 #
-# **About two hours.** You need part A, lab 07 A (kernels in CUDA C++) and lab 09 (what float16 holds).
+# **2 to 3.5 hours.** You need part A, lab 07 A (kernels in CUDA C++) and lab 09 (what float16 holds).
 #
 # The product of part A ended near the speed of the float32 lanes. But a GPU has a second set of multipliers, many
 # times as fast, which do nothing but small matrix products. In this part you use them, and the difficulty is to feed

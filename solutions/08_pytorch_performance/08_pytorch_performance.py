@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 08 · PyTorch performance
 #
-# **About four hours.** You need lab 01 (tensors, training) and lab 02A (roofline). You do not need a GPU.
+# **4 to 6 hours.** You need lab 01 (tensors, training) and lab 02A (roofline). You do not need a GPU.
 #
 # A PyTorch program is a list of operations, but most of its time goes into things that the source does not show:
 # launches, bytes, waits and copies. Here you make them visible and then reduce them.

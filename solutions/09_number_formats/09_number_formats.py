@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 09 · Number formats
 #
-# **About three hours.** You need lab 04 for the one kernel, in section 8. The rest is Python.
+# **3 to 5 hours.** You need lab 04 for the one kernel, in section 8. The rest is Python.
 #
 # A network consists of billions of numbers. The number of bits that you keep for each of them decides what fits into
 # memory, how many bytes a kernel moves, and how fast the tensor cores run. It also decides which numbers exist at

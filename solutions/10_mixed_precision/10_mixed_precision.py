@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "10"
-#     hours: 2
+#     hours: 3
 #     topics: [C3.7, C3.11, C9.1, C9.2, C9.3, C9.4, C9.5, C9.6, C9.7, C9.8, C9.9]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 10 · Mixed precision
 #
-# **About two hours.** You need labs 08 and 09, which show where PyTorch spends its time, and what FP16, BF16 and
+# **2.5 to 4 hours.** You need labs 08 and 09, which show where PyTorch spends its time, and what FP16, BF16 and
 # E4M3 can hold.
 #
 # Tensor cores multiply 16-bit numbers many times as fast as 32-bit ones, and only half as many bytes have to be

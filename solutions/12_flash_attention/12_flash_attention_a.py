@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 12A · Attention and its bytes
 #
-# **About three hours.** You need lab 05 (softmax in one pass) and lab 08 (the ledger of a PyTorch program). Part B
+# **2.5 to 4 hours.** You need lab 05 (softmax in one pass) and lab 08 (the ledger of a PyTorch program). Part B
 # writes the kernels.
 #
 # Attention lets every token of a text look at every other token. For n tokens, each head computes n² scores. These
@@ -164,7 +164,9 @@ gpulab.predict("attention.merge", ...)
 #   size.
 # - About 7 lines. Useful: `torch.where`, `clamp`, `torch.bmm`.
 #
-# In all tasks of this part, tensors are float32, and full marks need correct results within the budget.
+# In all tasks of this part, tensors are float32, and full marks need correct results within the budget. You may use
+# PyTorch's views and copies, arithmetic, sums, maxima, `logsumexp` and matrix products. `softmax` and
+# `scaled_dot_product_attention` are refused, because they are what you write.
 
 
 # %% nbgrader={"grade": false, "grade_id": "merge", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -579,6 +581,7 @@ plot.tile_map(
 # **Do.** Write `causal(q, k, v, window, tile)`, which skips the empty tiles.
 #
 # - Input: q (n, d), already scaled; k and v (m, d). Query i sees key j if i + m − n − window < j ≤ i + m − n.
+#   Without a window, `window` is 1,000,000, which leaves out no key.
 # - Output: `out` (n, d) and `lse` (n). A row that sees nothing (possible if n > m) has out 0 and lse −∞.
 # - **Budget:** the FLOPs of the tiles that hold a visible pair, where tiles start at multiples of `tile`.
 # - About 25 lines, 18 of them from `tiled`. Useful: `torch.arange`, and `torch.where` or `masked_fill`.
@@ -648,7 +651,7 @@ gpulab.predict("attention.cache", ...)
 #
 # - Input: q (query heads, n, d), already scaled; k and v (key heads, m, d). Query heads 0 … g − 1 use key head 0, the
 #   next g use key head 1, and so on.
-# - Output: the attention output, in q's shape. Plain softmax is fine.
+# - Output: the attention output, in q's shape. Here `torch.softmax` is allowed.
 # - **Budget:** k and v are read once; queries and the output may be copied.
 # - About 4 lines.
 

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 12B · FlashAttention's kernels
 #
-# **About three hours.** You need part A, lab 06 B (`mma.sync` and who holds what) and lab 11 (Triton).
+# **3 to 4.5 hours.** You need part A, lab 06 B (`mma.sync` and who holds what) and lab 11 (Triton).
 #
 # Part A counted what a single kernel for attention could save. Here you write that kernel three times: in numba, for
 # tensor cores, and in Triton. Then you write the backward pass.

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 14 · Compression and fine-tuning
 #
-# **About four hours.** You need lab 01 (a GPT and its training), lab 05 for the one kernel (shared memory, barriers,
+# **3 to 4.5 hours.** You need lab 01 (a GPT and its training), lab 05 for the one kernel (shared memory, barriers,
 # shuffles), lab 08 for launches and FLOPs of PyTorch code, and lab 13 for quantisation, which builds on lab 09.
 #
 # A trained model is larger than its task needs, and its task changes. So people leave out weights, let a smaller

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 15 A · Collectives
 #
-# **About two and a half hours.** You need lab 08. Part B builds on this part.
+# **2 to 3 hours.** You need lab 08. Part B builds on this part.
 #
 # Several GPUs train one model by doing the same work on different data and agreeing on the gradient after
 # every step. To agree, they need one operation: add up an array over all processes, and give every process
@@ -229,6 +229,7 @@ gpulab.predict("collective.share", ...)
 #   floats, too.
 # - **Output:** the rank's share of the sum, as long as `x.tensor_split(size)[rank]`.
 # - **Budget:** no rank sends more than (p − 1) · ⌈S / p⌉ numbers.
+# - **Allowed:** sends and receives, but no collective of `dist`.
 # - **Useful:** `torch.empty_like` makes room for a message and gives it the type of `x`.
 #
 # About 10 lines.

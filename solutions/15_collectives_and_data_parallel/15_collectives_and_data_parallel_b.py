@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 15 B · Data parallel training
 #
-# **About three hours.** You need part A (ranks, all-reduce) and lab 08 (where the time of a training step
+# **2 to 3 hours.** You need part A (ranks, all-reduce) and lab 08 (where the time of a training step
 # goes).
 #
 # Data parallelism is how most models are first trained on more than one GPU. Every rank has a whole copy of

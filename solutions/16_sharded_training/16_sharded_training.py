@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 16 · Sharded training
 #
-# **About five hours.** You need labs 10 and 15: mixed precision, collectives, `distributed.run`, `costs`.
+# **3.5 to 6 hours.** You need labs 10 and 15: mixed precision, collectives, `distributed.run`, `costs`.
 # Section 8 uses recomputation (lab 08) and attention's scores (lab 12), and the table of recipes uses LoRA
 # (lab 14). No GPU is needed.
 #
@@ -275,6 +275,7 @@ gpulab.predict("shard.traffic", ...)
 #   as it was.
 # - `step`: the number t of this step, counted from 1.
 # - Output: the new weights of all parameters, FP16.
+# - Allowed: `reduce_scatter`, `all_gather`, `all_reduce`, `broadcast`, sends and receives.
 # - **Budget:** the busiest rank sends no more than an all-reduce of FP16 gradients takes.
 #
 # With g the **mean** of the ranks' gradients, Adam is
@@ -408,6 +409,7 @@ gpulab.predict("shard.again", ...)
 #   are FP32.
 # - Output: the list `[y, *slopes]`. `y` is this rank's output. For each layer, in the order of `parts`,
 #   `slopes` has this rank's rows of the weight gradient, as the **mean** over all ranks.
+# - Allowed: `all_gather`, `reduce_scatter`, `all_reduce`, sends and receives.
 # - **Budget:** 1.5 times DDP's bytes. Gather one layer per all-gather, once for forward and again for
 #   backward. The last layer may stay between the two.
 #
@@ -1148,6 +1150,7 @@ gpulab.plot.lines(
 # - Output: this rank's shard of the gradient clipped to a norm of `limit` over **all** ranks, as a new
 #   tensor. A gradient that is no longer than `limit` is returned unchanged, and a gradient of zeros stays
 #   zero.
+# - Allowed: `all_reduce`, `all_gather`, sends and receives.
 # - **Budget:** the busiest rank sends at most 24 bytes.
 
 # %%

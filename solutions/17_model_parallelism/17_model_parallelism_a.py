@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 17 A · Model parallelism: inside a layer
 #
-# **About three hours.** You need labs 12 and 15: attention, collectives, `distributed.run`. No GPU is needed.
+# **1.5 to 3 hours.** You need labs 12 and 15: attention, collectives, `distributed.run`. No GPU is needed.
 #
 # In a large model, a single layer or its activations may not fit on one GPU. Then the layer itself must be
 # cut: its matrices, its vocabulary, or its tokens. Each rank computes a part, and a few collectives make the
@@ -125,6 +125,7 @@ gpulab.predict("parallel.reduces", ...)
 # - Output: the list `[y, dx, da, db]`. `y` and `dx` are complete on every rank. `da` and `db` are the
 #   gradients of this rank's parts.
 # - GELU is `F.gelu`. `dist.all_reduce(t)` replaces t in place by the sum over all ranks.
+# - Allowed: `all_reduce`, `all_gather`, `reduce_scatter`, sends and receives.
 # - **Budget:** the busiest rank sends no more than two all-reduces take.
 
 
@@ -289,6 +290,7 @@ gpulab.predict("parallel.logits", ...)
 # - `table` (words / ranks × width, FP32) has this rank's rows.
 # - Output: a tensor with one loss per token, complete on every rank.
 # - Logits of ±1,000 must not overflow. `dist.all_reduce(t, op=dist.ReduceOp.MAX)` takes maxima.
+# - Allowed: `all_reduce`, `all_gather`, sends and receives.
 # - **Budget:** for each token, the busiest rank sends at most 8 bytes to each other rank. That is 24 bytes on
 #   four ranks. (On two ranks 12 are allowed.)
 
@@ -540,14 +542,14 @@ one, four = distributed.run(their_test, 1, 0.0)[0], distributed.run(their_test, 
 print(f"fresh weights, 4 ranks against 1: off by {float((four - one).abs().max()):.1g}")
 
 # %% [markdown]
-# **Do.** Find the cause with numbers. `their_test` takes a factor for the size of the biases. The next cell
-# is for your experiment and is not graded. Then write `biased(x, a, a_bias, b, b_bias)`, which must be right
+# **Do.** Find the cause with numbers. `their_test` takes a factor for the size of the biases. The next cell is free. Then write `biased(x, a, a_bias, b, b_bias)`, which must be right
 # on any number of ranks. About 4 lines.
 #
 # - `x` (tokens × width) and `b_bias` (width) are the same on all ranks.
 # - `a` (width × columns), `a_bias` (columns) and `b` (columns × width) are this rank's parts. All tensors are
 #   FP32.
 # - Output: y (tokens × width), complete on every rank.
+# - Allowed: `all_reduce`, `all_gather`, `broadcast`, sends and receives.
 # - **Budget:** one all-reduce.
 
 # %%

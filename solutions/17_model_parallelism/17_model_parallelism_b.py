@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 17 B · Model parallelism: across layers, and all together
 #
-# **About three hours.** You need labs 12 and 15 and part A. No GPU is needed.
+# **2.5 to 3.5 hours.** You need labs 12 and 15 and part A. No GPU is needed.
 #
 # Part A cut layers into pieces. In this part whole layers go to different devices, and micro-batches move
 # through them as on an assembly line. Then come experts, and finally everything at once: which rank should do
@@ -474,6 +474,8 @@ gpulab.plot.schedule(halves.slots, peaks=halves.peak)
 # | `expert` | this rank's expert (width × width, FP32) |
 #
 # - Output: for each token, in the order of `x`, weight · relu(x · its expert).
+# - Allowed: `all_to_all` (or `all_to_all_single`), `all_gather`, `all_reduce`, `reduce_scatter`, sends and
+#   receives.
 # - **Budget:** all ranks together send each token once there and once back, and 5 % more for counts.
 
 

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 18 B · Reliability: training through failures
 #
-# **About three hours.** You need lab 15 (ranks, all-gather, all-reduce), lab 16 (sharded state) and lab 09
+# **2 to 3 hours.** You need lab 15 (ranks, all-gather, all-reduce), lab 16 (sharded state) and lab 09
 # (the bits of FP32). Processes here are real, and are really killed. Failures of large machines are
 # simulated.
 #

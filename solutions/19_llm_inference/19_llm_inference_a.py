@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 19 A · LLM inference: the cache
 #
-# **About three and a half hours.** You need lab 12 (attention, grouped heads, merging the results of parts)
+# **3.5 to 6 hours.** You need lab 12 (attention, grouped heads, merging the results of parts)
 # and lab 11 (Triton). No GPU is needed.
 #
 # A language model writes one token after another. The keys and values of every token that it has read or
@@ -255,7 +255,7 @@ gpulab.predict("kv.token", ...)
 # - **Layout.** In (heads, tokens, d), everything that a head reads is contiguous. In (tokens, heads, d), it
 #   is scattered in pieces of d numbers.
 # - **Window.** With a **sliding window**, a token sees itself and the window − 1 tokens before it, and needs
-#   no others.
+#   no others. Without a window, `window` is 1,000,000, which leaves out no token.
 
 
 # %%

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 19 B · LLM inference: decoding
 #
-# **About two and a half hours.** You know lab 01 (logits and softmax), lab 02 (roofline) and lab 08 (launches, CUDA
+# **2.5 to 4.5 hours.** You know lab 01 (logits and softmax), lab 02 (roofline) and lab 08 (launches, CUDA
 # graphs). Part A builds the key-value cache, and what this part needs of it is repeated here. No GPU is needed.
 #
 # A language model outputs probabilities. **Decoding** turns them into text: you choose a token, feed it back to the
@@ -729,7 +729,7 @@ for name in ("A100", "H100"):
 # %% [markdown]
 # ## 7 · Many requests, and what to measure
 #
-# ![Continuous batching: when a sequence ends its place is given to the next request at once. In a fixed batch the place stays empty until the longest is through.](drawings/continuous.svg)
+# ![Continuous batching: when a sequence ends, the next request takes its place at once. In a fixed batch, the place stays empty until the longest sequence has ended.](drawings/continuous.svg)
 #
 # One pass over the weights serves a whole batch, so requests should run together. How they are combined is the
 # **scheduler**'s choice:

@@ -13,17 +13,17 @@
 # %% [markdown]
 # # 20 A · Serving: the engine
 #
-# **About five hours.** You need the roofline (lab 02) and, from lab 19, prefill, decode and a key-value cache in
-# blocks. Clocks are virtual here and the times of steps modelled from data sheets; at the end the same engine runs a
-# real small GPT on this machine and answers over HTTP. Part B is about the cluster around it.
+# **3 to 5 hours.** You need the roofline (lab 02) and, from lab 19, prefill, decode and a key-value cache in
+# blocks. The clocks in this part are virtual, and the times of steps are modelled from data sheets. At the end, the
+# same engine runs a small GPT on your machine and answers over HTTP. Part B is about the cluster around the engine.
 #
-# When you are through, you can
+# By the end of this part, you can
 #
-# 1. say how long requests wait at a load, and which load a limit allows;
-# 2. measure a service so that no slow answer hides;
-# 3. batch continuously, cut long prompts, preempt when memory runs out, and say what each costs;
-# 4. use keys and values again where prompts begin alike;
-# 5. run a language model behind HTTP and find the load that it bears.
+# 1. say how long requests wait at a given load, and how much load a latency limit allows;
+# 2. measure a service in such a way that no slow answer stays hidden;
+# 3. batch continuously, cut long prompts into pieces, preempt when memory runs out, and say what each costs;
+# 4. reuse keys and values when prompts begin alike;
+# 5. run a language model behind HTTP and find out how much load it can take.
 
 # %%
 import json
@@ -42,28 +42,40 @@ gpulab.start("20")
 # %% [markdown]
 # ## 1 · Waiting
 #
-# Requests come at random: λ of them per second, none knowing of the others (a **Poisson process**). One server takes
-# them in turn, s seconds each on average. It is busy for the share ρ = λ s of the time, its **utilisation**. Below 1
-# it keeps up, and still there are queues, because requests come in heaps. With **cv**, the standard deviation of the
-# service time over its mean, the mean wait is (F. Pollaczek 1930, A. Khinchine 1932)
+# Users do not coordinate, so their requests arrive at random: λ of them per second on average, each independent of
+# the others. That is a **Poisson process**. Suppose that one server handles them one after another and takes s
+# seconds for each on average. It is then busy for the share ρ = λ s of the time, which is called its
+# **utilisation**. As long as ρ is below 1 the server keeps up, and yet queues form, because requests arrive in
+# clusters.
 #
 # ![Requests wait in a queue. In each step the engine's policy decides who is admitted, who computes, and who has to give back its blocks.](drawings/service.svg)
 #
+# How long the queue gets also depends on how much the service times vary. The measure for this is **cv**, the
+# coefficient of variation: the standard deviation of the service time divided by its mean. The mean wait is
+# (F. Pollaczek 1930, A. Khinchine 1932)
+#
 #     W = ρ/(1 − ρ) · s · (1 + cv²)/2
 #
-# **M/M/1** is the name for random service times (exponential, cv = 1), **M/D/1** for equal ones (cv = 0). A request's
-# **latency** is T = W + s. **Little's law** holds for any system that is stable: on average L = λ T requests are
-# there.
+# A queue with random (exponential) service times, for which cv = 1, is called **M/M/1**. A queue with equal service
+# times, for which cv = 0, is called **M/D/1**. The **latency** of a request is its wait plus its service: T = W + s.
+# **Little's law** holds for every stable system: on average, L = λ T requests are in it.
 #
-# **Predict.** s = 1 s, cv = 1. At ρ = 0.5 the mean wait is 1 s. At ρ = 0.9?
+# **Predict.** Let s = 1 s and cv = 1. At ρ = 0.5 the mean wait is 0.5/0.5 · 1 s · (1 + 1)/2 = 1 s. How long is it at
+# ρ = 0.9?
 
 # %%
 gpulab.predict("serve.wait_at_90", ...)
 
 # %% [markdown]
-# **Do.** Write `queue(rate, service, cv, limit)`: a list of utilisation, mean latency, mean number of requests that
-# are there, and the highest rate at which the mean latency is at most `limit` seconds (0 where none keeps it). From ρ
-# = 1 on the queue grows for ever: latency and number are None. About 8 lines.
+# **Do.** Write `queue(rate, service, cv, limit)`, which describes a queue by four numbers.
+#
+# - `rate` is λ in requests per second, `service` is s in seconds, and `limit` is a mean latency in seconds.
+# - Output: a list of the utilisation, the mean latency in seconds, the mean number of requests in the system, and the
+#   highest rate at which the mean latency is at most `limit`.
+# - If ρ is 1 or more, the queue grows for ever, so the latency and the number are None.
+# - If no rate keeps the limit, the highest rate is 0. It does not depend on `rate`.
+#
+# About 8 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "queue", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -85,12 +97,12 @@ gpulab.check("serve.queue", queue)
 
 
 # %% [markdown]
-# **See.** 40,000 requests played through one server, beside the formula.
+# **See.** The next cell simulates 40,000 requests at one server and draws the result beside the formula.
 
 
 # %%
-def played(load, cv, count=40_000):
-    """Mean latency in service times, from a simulation."""
+def simulated(load, cv, count=40_000):
+    """Mean latency in units of the service time, from a simulation."""
     draws = np.random.default_rng(1)
     arrivals = np.cumsum(draws.exponential(1.0, count))
     services = draws.gamma(1 / cv**2, load * cv**2, count) if cv else np.full(count, load)
@@ -103,46 +115,58 @@ loads = [0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9]
 curves = {}
 for cv in (0, 2):
     curves[f"cv {cv}, formula"] = [(load, queue(load, 1.0, cv, 10)[1]) for load in loads]
-    curves[f"cv {cv}, played"] = [(load, played(load, cv)) for load in loads]
+    curves[f"cv {cv}, simulated"] = [(load, simulated(load, cv)) for load in loads]
 gpulab.plot.lines(
     curves,
     "utilisation",
     "mean latency, service times",
-    "Latency explodes toward full load, and the more so the more service times differ.",
+    "Latency grows without bound toward full load, and it grows sooner the more the service times vary.",
 )
 
 # %% [markdown]
-# **Why.** Two knobs: load and variation. Outputs of language models differ by factors of a hundred, so a queue in
-# front of one that serves them in turn would be the upper curve or worse. Batches change the server; the shape of the
-# curve stays. "Run at 100 % utilisation" is a plan for endless queues, and "at 70 %" is no law either: the limit
-# decides. The `GPU-Util` of `nvidia-smi` is not ρ: it is the share of time in which *some* kernel ran.
+# **Why.** Load and variation determine the wait. The lengths of a language model's outputs differ by factors of a
+# hundred, so a server that answered one request after another would be on the upper curve or above it. Batches change
+# the server, but not the shape of the curve.
+#
+# "Run at 100 % utilisation" is therefore a plan for endless queues. "Run at 70 %" is no law either, because the
+# right load follows from the latency limit. Do not confuse ρ with the `GPU-Util` of `nvidia-smi`, which is the
+# share of time in which *some* kernel was running.
 #
 # ## 2 · What a client sees
 #
-# - **TTFT**, time to first token; **TPOT**, time per output token: (last − first) ÷ (tokens − 1).
-# - **Throughput**: tokens of output per second. **Goodput**: requests per second that keep all limits of an **SLO**, a
-#   service-level objective, such as TTFT ≤ 300 ms and TPOT ≤ 50 ms.
-# - **p99**, the 99th percentile. Nearest rank: of n sorted values the one with number ⌈0.99 n⌉, counted from 1.
-#   Percentiles of several servers cannot be averaged; their samples must be pooled.
+# ![The life of a request. TTFT is the time from when it was due until its first token. TPOT is the mean time between its later tokens.](drawings/life.svg)
 #
-# Who sends a request only after the answer to the last one (**closed loop**) stops asking when the service stalls.
-# Real users do not (**open loop**). So the clock starts when a request was *due*, even if it was sent late. To forget
-# that is called **coordinated omission** (G. Tene).
+# - **TTFT** is the time to the first token. **TPOT** is the time per output token: (time of the last token − time of
+#   the first) ÷ (tokens − 1).
+# - **Throughput** is the number of output tokens per second.
+# - An **SLO**, a service-level objective, states limits such as TTFT ≤ 300 ms and TPOT ≤ 50 ms. **Goodput** is the
+#   number of requests per second that keep all of its limits.
+# - **p99** is the 99th percentile. By the nearest-rank rule, p99 of n values is number ⌈0.99 n⌉ of the sorted
+#   values, counted from 1. Do not average the percentiles of several servers. Pool their samples and take the
+#   percentile of all.
 #
-# **Predict.** The smallest number of samples for which p99 is not the slowest of all?
+# A load generator is a **closed loop** if each client sends its next request only after the answer to its last one.
+# Such clients stop asking when the service stalls. Real users do not: they are an **open loop**. For this reason the
+# clock has to start when a request was *due*, even if it was sent later. Starting it at the sending instead is called
+# **coordinated omission** (G. Tene).
+#
+# **Predict.** What is the smallest number of samples for which p99 is not the slowest sample?
 
 # %%
 gpulab.predict("serve.samples_for_p99", ...)
 
 # %% [markdown]
-# **Do.** Write `measure(log, ttft, tpot)`. `log` has rows `[request, event, time]` in any order, times in whole
-# milliseconds; events are `"due"`, `"sent"`, `"token"`, `"end"` and `"error"`. Return a list:
+# **Do.** Write `measure(log, ttft, tpot)`, which computes these figures from a log.
 #
-# 1. p50 of TTFT, 2. p99 of TTFT, 3. p99 of TPOT, all in ms; None without a value;
-# 4. tokens per second, and 5. goodput with those two limits (≤) in ms, from the first `due` to the last event.
+# - `log` has rows `[request, event, time]` in any order. Times are whole milliseconds. Events are `"due"`, `"sent"`,
+#   `"token"`, `"end"` and `"error"`. `ttft` and `tpot` are limits in milliseconds.
+# - Output: a list of p50 of TTFT, p99 of TTFT, and p99 of TPOT, all in milliseconds, then tokens per second, and
+#   goodput with the two limits (≤). A percentile without any value is None.
+# - The two rates refer to the time from the first `due` to the last event of any kind.
+# - A request with an error appears in no percentile and does not count for goodput. Its tokens and its time do count.
+# - A request with a single token has no TPOT, so it keeps any limit on TPOT.
 #
-# A request with an error is in no percentile and keeps nothing; its tokens and its time count. One token has no TPOT
-# and keeps any limit on it. About 22 lines.
+# About 22 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "measure", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -178,8 +202,8 @@ def measure(log, ttft, tpot):
 gpulab.check("serve.measure", measure)
 
 # %% [markdown]
-# **See.** A server takes 10 ms for each request, and once, in the middle, 3 s. Four clients in a closed loop measure
-# it, and an open loop at the same rate.
+# **See.** A server needs 10 ms for each request and once, halfway through, stalls for 3 s. The next cell measures it
+# twice: with four clients in a closed loop, and with an open loop at the same rate.
 
 # %%
 services = np.full(4000, 0.010)
@@ -201,16 +225,16 @@ gpulab.plot.lines(
     },
     "percentile",
     "latency, ms",
-    "The same server with the same stall: in a closed loop it is seen by four requests and stays out of p99.",
+    "The same server with the same stall: in a closed loop only four requests notice it, so p99 does not show it.",
     log_y=True,
 )
 
 # %% [markdown]
-# **Why.** During the stall the four clients wait and send nothing, so a stall of any length costs four samples. The
-# open loop goes on sending, and all of these wait.
+# **Why.** During the stall, the four clients wait and send nothing. A stall of any length therefore contributes only
+# four slow samples. The open loop keeps sending, and every request that arrives during the stall has to wait.
 #
-# p99 needs samples *behind* it: of 1,000 there are ten. How much it moves from one measurement to the next, with
-# latencies that are log-normal:
+# A percentile also needs enough samples *beyond* it. With 1,000 samples, only ten are slower than p99. The next cell
+# shows how much p99 varies from one measurement to the next, with log-normal latencies:
 
 # %%
 draws = np.random.default_rng(2)
@@ -222,12 +246,17 @@ for count in (50, 100, 1000, 10_000):
 # %% [markdown]
 # ## 3 · The time of a step
 #
-# A decode step reads all weights once, whoever is in the batch, and for each request its own keys and values. It
-# computes two FLOP per weight and request (of 8 billion weights 7.5: the table of embeddings is only looked up). So
-# up to the roofline's ridge more requests cost (almost) no time. The model below takes max(FLOPs ÷ peak, bytes ÷
-# bandwidth) of the data sheet: a bound that real engines come near to, not a measurement.
+# To predict what an engine can do, you need the time of one step. A decode step reads all weights once, however many
+# requests are in the batch. For each request it also reads that request's own keys and values. It computes two
+# FLOP per weight and request. Of 8 billion weights, 7.5 billion take part, because the table of embeddings is only
+# looked up.
 #
-# **Predict.** Llama 3 8B, bfloat16, H100, short contexts: at which batch do arithmetic and reading take equally long?
+# Up to the ridge of the roofline, additional requests therefore cost almost no time. The model below takes the larger
+# of FLOPs ÷ peak and bytes ÷ bandwidth, both from the data sheet. This is a lower bound that real engines come close
+# to. It is not a measurement.
+#
+# **Predict.** Take Llama 3 8B in bfloat16 on an H100, with short contexts. At which batch size does the arithmetic
+# take as long as reading the weights?
 
 # %%
 gpulab.predict("serve.decode_batch", ...)
@@ -238,7 +267,7 @@ batches = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 
 
 def decode(times, batch, context):
-    """One decode step: `batch` new tokens; pairs of a token and one that it looks at; cached ones that are read."""
+    """Seconds of a decode step: `batch` new tokens, each of which attends to `context` cached tokens and itself."""
     return times.seconds(Work(new=batch, pairs=batch * (context + 1), read=batch * context))
 
 
@@ -252,20 +281,23 @@ gpulab.plot.lines(
     },
     "requests in the batch",
     "tokens per second, modelled",
-    "Without context the rate grows until the ridge; keys and values are each request's own, and no batch shares them.",
+    "Without context, the rate grows up to the ridge. Keys and values belong to one request each, so a batch cannot share them.",
     log_x=True,
     log_y=True,
 )
 
 # %% [markdown]
-# **Why.** With a long context the batch reads mostly keys and values, whose intensity does not grow with the batch:
-# there decode stays memory-bound at any batch size.
+# **Why.** With a long context, the batch reads mostly keys and values. Their arithmetic intensity does not grow with
+# the batch, so decode stays memory-bound at any batch size.
 #
-# What no batch and no GPU makes faster is the serial part. **Amdahl**: if a share σ of a step's time stays as it is, n
-# GPUs make it at most 1/(σ + (1 − σ)/n) times as fast. Here 1 ms of every step is scheduling and sampling on the CPU.
-# If workers also wait for each other, N. Gunther's **universal scalability law**, n/(1 + σ(n − 1) + κ n(n − 1)), has a
-# maximum: beyond it, more workers serve fewer. (max(t_data, t_gpu) of two overlapped stages is the bound of a
-# *pipeline*, not Amdahl's law.)
+# The serial part of a step is not made faster by any batch or any number of GPUs. This is **Amdahl's law**: if a
+# share σ of a step's time cannot be divided, n GPUs make the step at most 1/(σ + (1 − σ)/n) times as fast. In the
+# next cell, 1 ms of every step is scheduling and sampling on the CPU.
+#
+# If workers also have to wait for one another, N. Gunther's **universal scalability law** applies: n workers are
+# n/(1 + σ(n − 1) + κ n(n − 1)) times as fast as one, where κ measures the waiting. This function has a maximum, and
+# beyond it more workers achieve less. The formula max(t_data, t_gpu), which is sometimes called Amdahl's law, is
+# something else: it is the bound of a *pipeline* whose two stages overlap.
 
 # %%
 slow = {
@@ -280,27 +312,30 @@ gpulab.plot.lines(
     slow,
     "GPUs that share the model",
     "speed-up of a step, modelled",
-    "A serial millisecond takes more than half of what eight GPUs could give.",
+    "One serial millisecond costs more than half of the speed-up of eight GPUs.",
 )
 
 # %% [markdown]
 # ## 4 · Batches
 #
-# `serving` has an engine on a virtual clock. In each step it asks a **policy** what to do, refuses what cannot be, and
-# gives every running request a token.
+# The package `serving` contains an engine on a virtual clock. In each step the engine asks a **policy** what to do,
+# refuses what is impossible, and gives every running request one token. There are three common ways to form batches:
 #
-# - **Static batching**: take as many requests as there are slots, and the next ones when all of these are through.
-# - **Dynamic batching**: the same, but wait a little for company first. Good where every request takes the same time,
-#   as for images.
-# - **Continuous batching** (also *in-flight batching*): decide anew in every step (G.-I. Yu et al., "Orca", 2022).
+# - **Static batching** takes as many requests as there are slots, and takes the next ones only when all of these have
+#   finished.
+# - **Dynamic batching** does the same but first waits a little for more requests to arrive. This is good if every
+#   request takes the same time, as with images.
+# - **Continuous batching**, also called *in-flight batching*, decides again in every step (G.-I. Yu et al., "Orca",
+#   2022).
 
 # %%
 machine = Machine(slots=8, blocks=10_000, reserve=True)  # every step takes one unit of time
-requests = traces.alternating(64)  # outputs of 16, 256, 16, 256 … tokens; all may have 256
+requests = traces.alternating(64)  # outputs of 16, 256, 16, 256 … tokens; each may have up to 256
 print(requests[0])
 
 # %% [markdown]
-# **Predict.** 64 requests, 8 slots, outputs of 16 and 256 tokens in turn, static batches. How many steps?
+# **Predict.** 64 requests are waiting for 8 slots. Their outputs have 16 and 256 tokens alternately. How many steps
+# do static batches take?
 
 # %%
 gpulab.predict("serve.static_steps", ...)
@@ -310,15 +345,21 @@ static = serving.run(machine, requests, policies.static)
 print("static:", len(static.steps), "steps for", sum(r.output for r in requests), "tokens")
 
 # %% [markdown]
-# **Do.** Write `admit(queue, running, blocks, slots)`. It returns the numbers of the requests that start in this
-# step, from the front of the queue; where one does not fit, nobody behind it starts. `queue` and `running` list
-# requests with `.number`, `.prompt` and `.most` (tokens; how long the output gets nobody knows, `most` is its limit),
-# `.made` and more; `blocks` and `slots` are those that are free. A request **reserves** blocks of 16 tokens for its
-# prompt and the longest output. **Budget:** at most 1,270 steps; and in every step all start that fit. 6 lines.
+# **Do.** Write `admit(queue, running, blocks, slots)`, a policy for continuous batching. The engine calls it in every
+# step.
 #
-# The decorator lets the check ask your policy step by step: each decision goes to an engine that only the check has,
-# `decide`, and who came or is through comes back. A message names the step in which a decision cannot be carried out.
-# `admit.decide` is what you give to an engine of your own.
+# - `queue` and `running` are lists of requests. A request has `.number`, `.prompt` (tokens), `.made` (tokens so far)
+#   and `.most`, the limit on its output in tokens. Nobody knows how long the output will really be.
+# - `blocks` and `slots` are the numbers of free blocks and free slots.
+# - Each request **reserves** whole blocks of 16 tokens for its prompt and its longest possible output together. For
+#   8 + 40 tokens, that is ⌈48/16⌉ = 3 blocks.
+# - Output: the numbers of the requests that start in this step, taken from the front of the queue. If one does not
+#   fit, none behind it may start.
+# - **Budget:** at most 1,270 steps for the 64 requests above. In every step, all requests that fit have to start.
+#
+# About 6 lines. The decorator lets the check ask your policy step by step. The check has an engine of its own, which
+# carries out each decision and reports which requests have arrived or finished. If a decision cannot be carried out,
+# the message names the step. In your own cells, pass `admit.decide` to an engine.
 
 
 # %% nbgrader={"grade": false, "grade_id": "admit", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -341,7 +382,7 @@ gpulab.check("serve.admit", admit)
 
 # %%
 def spans(run):
-    """Who is in which slot. Hollow: the slot waits for the batch to end."""
+    """Which request is in which slot. Hollow spans: the slot waits for the batch to end."""
     found, stays = [], sorted(serving.stays(run), key=lambda stay: (stay.slot, stay.start))
     for stay in stays:
         row, kind = f"slot {stay.slot}", f"{stay.request.output} tokens"
@@ -358,7 +399,7 @@ def spans(run):
 gpulab.plot.timeline(
     spans(static),
     "steps",
-    caption="Static: a slot whose request is through (dashed) waits for the longest of its batch.",
+    caption="Static: a slot whose request has finished (dashed) waits for the longest request of its batch.",
 )
 
 # %%
@@ -367,17 +408,20 @@ continuous = serving.run(machine, requests, admit.decide)
 used = sum(r.output for r in requests) / 8 / len(continuous.steps)
 print(f"continuous: {len(continuous.steps)} steps, slots busy for {100 * used:.0f} % of them")
 for name, run in (("static", static), ("continuous", continuous)):
-    told = metrics.summary(run)
-    print(f"{name:10} median TTFT {told['TTFT p50']:5.0f} steps, median latency {told['latency p50']:5.0f}")
+    summary = metrics.summary(run)
+    print(
+        f"{name:10} median TTFT {summary['TTFT p50']:5.0f} steps, median latency {summary['latency p50']:5.0f}"
+    )
 gpulab.plot.timeline(
     spans(continuous),
     "steps",
-    caption="Continuous: a free slot is taken in the next step; only at the end some stay empty.",
+    caption="Continuous: a free slot is refilled in the next step. Slots stay empty only at the end.",
 )
 
 # %% [markdown]
-# **Step through it.** A smaller machine with four slots and 24 blocks of cache, served by your `admit`. A dashed
-# block is reserved and still empty. Find a step in which a slot is free and somebody waits all the same. Why?
+# **Step through it.** The next cell runs your `admit` on a smaller machine with four slots and 24 blocks of cache. A
+# dashed block is reserved but still empty. Find a step in which a slot is free and a request is waiting nevertheless.
+# Why does it not start?
 
 # %%
 from gpulab.plot.moving import Batching
@@ -388,12 +432,12 @@ served = serving.run(small, few, admit.decide)
 Batching(served, serving.stays(served))
 
 # %% [markdown]
-# **Why.** 8,704 tokens in 8 slots are 1,088 steps at least. First come, first served gets to within 6 % of that
-# without knowing a length; the rest is the end, when the last long requests run alone. Who knew the lengths would
-# start the long ones first.
+# **Why.** The outputs have 32 · 16 + 32 · 256 = 8,704 tokens, so 8 slots need at least 8,704 / 8 = 1,088 steps.
+# First come, first served gets within 6 % of that without knowing any length. The rest is lost at the end, when
+# the last long requests run alone.
 #
-# The same with requests that come one by one, outputs of all lengths, and the dynamic batcher that waits for eight or
-# for 100 steps:
+# The next cell compares the three ways when requests arrive one by one and their outputs have many different lengths.
+# The dynamic batcher waits until eight requests are there, or for 100 steps:
 
 # %%
 gpulab.need(admit)
@@ -405,38 +449,42 @@ for rate in (0.01, 0.05):
         ("dynamic", policies.dynamic(8, 100)),
         ("continuous", admit.decide),
     ):
-        told = metrics.summary(serving.run(machine, come, policy), percents=(50, 99))
+        summary = metrics.summary(serving.run(machine, come, policy), percents=(50, 99))
         print(
-            f"{rate:g} requests a step, {name:10}: TTFT p50 {told['TTFT p50']:5.0f} steps, latency p99 {told['latency p99']:5.0f}"
+            f"{rate:g} requests a step, {name:10}: TTFT p50 {summary['TTFT p50']:5.0f} steps, latency p99 {summary['latency p99']:5.0f}"
         )
 
 # %% [markdown]
-# Waiting for company fills batches and delays everybody: it pays where a batch is through at once. Batches by
-# **tokens** instead of requests limit a step's work rather than its rows: the next section.
+# Waiting for more requests fills the batches but delays every request in them. It pays off only if all requests of
+# a batch finish together. Another idea is to limit a batch by its **tokens** instead of its requests. Such a limit
+# bounds the work of a step rather than its rows. The next section does so.
 #
 # ## 5 · Long prompts in pieces
 #
-# A prompt of thousands of tokens in one step makes everybody else wait for it. **Chunked prefill** cuts it: each step
-# takes one token of every request that decodes, and fills up with a piece of a prompt (A. Agrawal et al.,
-# "Sarathi-Serve", 2024).
+# If a prompt of thousands of tokens is processed in one step, every other user waits for that step. **Chunked
+# prefill** cuts the prompt into pieces. Each step processes one token of every request that decodes, and then fills
+# up with a piece of a prompt (A. Agrawal et al., "Sarathi-Serve", 2024).
 #
-# **Predict.** Llama 3 8B on an H100: for how long does the step with a whole prompt of 8,192 tokens last?
+# **Predict.** Llama 3 8B runs on an H100. How long does a step take that contains a whole prompt of 8,192 tokens?
 
 # %%
 gpulab.predict("serve.stall", ...)
 
 # %% [markdown]
-# **Do.** Write `chunk(state)`, a policy on the whole state:
+# **Do.** Write `chunk(state)`, a policy that sees the whole state of the engine and cuts prompts into pieces.
 #
-# - `state.waiting`, `state.running`: requests as before, also with `.left`, the tokens of the prompt still to process,
-#   and `.decodes`, true when none is left; `state.free_slots`; blocks are ample here;
-# - `state.machine.times`: `.weights` in bytes, `.bandwidth` in B/s, `.peak` in FLOP/s, `.per_token` in FLOP. Attention
-#   comes on top; leave it out.
+# - `state.waiting` and `state.running` are lists of requests as before. They also have `.left`, the tokens of the
+#   prompt that are still to be processed, and `.decodes`, which is true if none are left.
+# - `state.free_slots` is the number of free slots. There are always enough blocks.
+# - `state.machine.times` has `.weights` in bytes, `.bandwidth` in B/s, `.peak` in FLOP/s, and `.per_token`, the FLOP
+#   that a token takes. The attention comes on top of that. Leave it out.
+# - Output: `{"admit": numbers, "prefill": {number: tokens}}`. A prompt that `prefill` does not name waits. Without
+#   the key `prefill`, all prompts are processed whole. Every request that decodes gets a token in any case.
+# - **Budget:** no gap between two tokens of a request is longer than 1.5 × the time in which the weights are read,
+#   and everything is done in at most 0.9 × the time that whole prompts take. Both have to hold on an H100, an L4,
+#   an A100, and an H100 with weights of 4 bits.
 #
-# Return `{"admit": numbers, "prefill": {number: tokens}}`; a prompt that `prefill` does not name waits. Without
-# `prefill` all go whole. Whoever decodes gets a token. **Budget:** no gap between two tokens above 1.5 × the time of
-# reading the weights; all done in at most 0.9 × the time that whole prompts take. On an H100, an L4, an A100, and an
-# H100 with weights of 4 bits. About 10 lines.
+# About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "chunk", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -488,26 +536,29 @@ gpulab.plot.lines(
     {name: gaps_of(run) for name, run in ran.items()},
     "time, s",
     "gap between tokens, ms, modelled",
-    "Each whole prompt stops the talk for about 100 ms; pieces up to the ridge are hardly noticed.",
+    "Each whole prompt interrupts the talk for about 100 ms. Pieces up to the ridge are hardly noticeable.",
     log_y=True,
     step=True,
 )
 
 # %% [markdown]
-# **Why.** Decoding leaves the tensor cores idle while it reads weights. A piece of a prompt uses exactly that time,
-# so the whole is even *faster* than one after the other. Smaller pieces read the weights too often; larger ones
-# stretch the gaps. The documents pay a little: their first token comes later. Engines make this a setting,
-# `max_num_batched_tokens` in vLLM, where chunking is on by default since its version 1 of the engine (reference 5).
+# **Why.** While a decode step reads weights, its tensor cores are mostly idle. A piece of a prompt uses exactly that
+# time, so the whole is even *faster* than processing one after the other. Pieces that are too small read the weights
+# too often, and pieces that are too large stretch the gaps. The documents pay a little for it, because their first
+# token comes later.
+#
+# Engines offer the size as a setting. In vLLM it is called `max_num_batched_tokens`, and chunking has been on by
+# default since version 1 of its engine (reference 5).
 #
 # ## 6 · When memory runs out
 #
-# Reserving for the longest output wastes most of the cache: few get that long. So engines admit by what is needed
-# *now* and have a way back: when the blocks run out, somebody is **preempted** and goes back to the queue. Either
-# their keys and values are thrown away and their tokens go through the model again (**recompute**), or they move to
-# the host's memory and back (**swap**).
+# To reserve space for the longest possible output wastes most of the cache, because few outputs get that long.
+# Engines therefore admit requests by what they need *now*, and have a way back: when the blocks run out, a request
+# is **preempted**, which means that it goes back to the queue. Its keys and values are then either thrown away and
+# computed again later (**recompute**), or moved to the host's memory and back (**swap**).
 #
-# **Predict.** Llama 3 8B: keys and values of a token are 128 KiB. An H100 has PCIe 5.0, 63 GB/s in each direction. The
-# time of recomputing a token over that of moving it out and back?
+# **Predict.** The keys and values of one token of Llama 3 8B take 128 KiB. An H100 is connected by PCIe 5.0, with
+# 63 GB/s in each direction. How many times as long does it take to recompute a token as to move it out and back?
 
 # %%
 gpulab.predict("serve.swap_or_again", ...)
@@ -516,16 +567,16 @@ gpulab.predict("serve.swap_or_again", ...)
 for gpu, model in (("H100", "Llama 3 8B"), ("H100", "Llama 2 7B"), ("L4", "Llama 3 8B")):
     times = serving.times(model, gpu)
     again, move = times.compute(Work(new=1)), 2 * times.token_bytes / times.link
-    print(f"{model} on {gpu}: again {1e6 * again:6.1f} µs, out and back {1e6 * move:5.1f} µs per token")
+    print(f"{model} on {gpu}: recompute {1e6 * again:6.1f} µs, out and back {1e6 * move:5.1f} µs per token")
 
 # %% [markdown]
-# The bus wins on paper, except for Llama 2 7B, where every head has its own keys and values. But a recompute can hide
-# in steps that only read weights, as the pieces of section 5 do, and a copy needs room on the host. vLLM recomputes
-# (reference 5).
+# On paper, moving is faster, except for Llama 2 7B, in which every head has keys and values of its own. But
+# recomputing can hide in steps that only read weights, as the pieces of section 5 do, and swapping needs space on the
+# host. vLLM recomputes (reference 5).
 #
-# A first policy for a machine without `reserve`: `.tokens` counts those in the cache. After the next step a request
-# holds blocks for `.tokens` + 1, or + `.left` if it has a prompt to process. If that is too much for all, the largest
-# goes.
+# Here is a first policy for a machine without `reserve`. In it, `.tokens` is the number of a request's tokens that
+# are in the cache. After the next step, a request holds blocks for `.tokens` + 1 tokens, or for `.tokens` + `.left`
+# if it has a prompt to process. If there are not enough blocks for all, the policy throws out the largest request.
 
 
 # %%
@@ -562,9 +613,9 @@ held = {
     "as needed": serving.run(Machine(256, 800, times=l4), crowd, evict_largest.decide),
 }
 for name, run in held.items():
-    told = metrics.summary(run)
+    summary = metrics.summary(run)
     print(
-        f"{name:10} mean of {np.mean([len(s.gave) for s in run.steps]):4.1f} at a time, median latency {told['latency p50']:5.1f} s"
+        f"{name:10} mean of {np.mean([len(s.gave) for s in run.steps]):4.1f} requests at a time, median latency {summary['latency p50']:5.1f} s"
     )
 
 
@@ -577,16 +628,21 @@ gpulab.plot.lines(
     {name: at_a_time(run) for name, run in held.items()},
     "time, s, modelled",
     "requests that get a token",
-    f"As needed, the same memory serves up to {most['as needed']} at a time instead of {most['reserved']}; all are through "
-    f"after {held['as needed'].end:.0f} s instead of {held['reserved'].end:.0f} s.",
+    f"With admission as needed, the same memory serves up to {most['as needed']} requests at a time instead of "
+    f"{most['reserved']}, and all are done after {held['as needed'].end:.0f} s instead of {held['reserved'].end:.0f} s.",
 )
 
 # %% [markdown]
-# **Do.** Write a better one, `preempt(state)`. Some requests are urgent: `.priority` 1 instead of 0; they come later.
-# `.arrival` says when one came. What a preempted request held is free in the same step.
-# **Budget**, for a crowd of 100 on an L4: at most 4 % of all tokens are computed twice; mean latency at most 0.35 ×
-# that of reserving; the slowest first token of an urgent request after at most 2 s. About 20 lines; start from
-# `evict_largest`.
+# **Do.** Write a better policy, `preempt(state)`. Start from `evict_largest`.
+#
+# - Some requests are urgent: their `.priority` is 1 instead of 0. They arrive later than the others. `.arrival` is
+#   the time at which a request arrived.
+# - The blocks of a preempted request are free in the same step.
+# - Output: `{"admit": numbers, "preempt": numbers}`, as in `evict_largest`.
+# - **Budget**, for a crowd of 100 requests on an L4: at most 4 % of all tokens are computed twice, the mean latency
+#   is at most 0.35 × that of reserving, and every urgent request gets its first token after at most 2 s.
+#
+# About 20 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "preempt", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -622,14 +678,16 @@ def preempt(state):
 gpulab.check("serve.preempt", preempt)
 
 # %% [markdown]
-# **Why.** Three ideas. Priority decides who goes first and who goes out. Some blocks stay free, so that those who run
-# can end. And the victim is the one that came last: little is lost with it, and who was there first ends.
+# **Why.** The policy combines three ideas. Priority decides both which request enters first and which leaves first.
+# A few blocks stay free, so that running requests have space to grow until they finish. And the victim is the
+# request that arrived last, because it has the least to lose, while the earliest requests run to their end.
 #
 # ## Detective · The faster engine
 #
-# A colleague serves a chatbot with `evict_largest`. "We had 14 slots and memory to spare. I made it 20. Tokens through
-# the model are up by more than 40 %, the blocks are fuller, half of the users see their first token sooner. A clear
-# win."
+# A colleague serves a chatbot with `evict_largest` and reports: "We had 14 slots and memory to spare, so I raised
+# it to
+# 20. Tokens through the model are up by more than 40 %, the blocks are fuller, and half of the users see their first
+# token sooner. A clear win."
 
 # %%
 users = traces.poisson(1.6, 60, 3, traces.Lengths(200, 0.5, 1024, 250, 0.5, 1024))
@@ -638,9 +696,9 @@ after = serving.run(Machine(20, 400, times=l4), users, evict_largest.decide)
 for name, run in (("14 slots", before), ("20 slots", after)):
     through = sum(step.tokens for step in run.steps) / run.end
     full = np.mean([step.blocks for step in run.steps]) / run.machine.blocks
-    told = metrics.summary(run)
+    summary = metrics.summary(run)
     print(
-        f"{name}: {through:.0f} tokens/s through the model, blocks {100 * full:.0f} % full, median TTFT {told['TTFT p50']:.1f} s"
+        f"{name}: {through:.0f} tokens/s through the model, blocks {100 * full:.0f} % full, median TTFT {summary['TTFT p50']:.1f} s"
     )
 gpulab.plot.lines(
     {
@@ -649,13 +707,13 @@ gpulab.plot.lines(
     },
     "time, s, modelled",
     "tokens through the model so far",
-    "With 20 slots the engine processes more tokens in the same time.",
+    "With 20 slots, the engine processes more tokens in the same time.",
 )  # fmt: skip
 
 # %% [markdown]
-# **Do.** Is it one? `run.lives` has a life for each request, with `.tokens` (the times of its tokens), `.preempted`
-# (how often) and `.recomputed` (tokens); `metrics.gaps(life)`, `metrics.throughput(run)` and `metrics.goodput(run,
-# SLO(gap=1))` may help. The cell is free.
+# **Do.** Is your colleague right? Each entry of `run.lives` holds `.tokens` (the times of its
+# tokens), `.preempted` (how often it was thrown out) and `.recomputed` (how many tokens were computed again).
+# `metrics.gaps(life)`, `metrics.throughput(run)` and `metrics.goodput(run, SLO(gap=1))` may help.
 
 # %%
 # Your experiment.
@@ -663,17 +721,18 @@ gpulab.plot.lines(
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: where do the additional tokens come from, which of your own counts proves it, and who
-# pays? What would you put on the dashboard instead? A person reads this: 1 point for the cause, 1 point for a count of
-# your own.
+# Answer in three to five sentences. Where do the additional tokens come from? Which count of your own proves it?
+# Which users pay for it? What would you put on the dashboard instead? A person reads your answer: 1 point for the
+# cause, 1 point for a count of your own.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "faster-engine-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The blocks run out and the engine preempts the largest request, whose prompt and output go through the
-# model again: 34,804 tokens were computed twice with 20 slots, 10,790 with 14. Tokens of output per second hardly
-# changed (219 and 216). Those who were thrown out pay: the longest gap between two tokens is 13 s, and eight users
-# waited for more than two seconds in mid-answer instead of three. On the dashboard belong output tokens per second,
-# preemptions and the gaps, or goodput with a limit on gaps. By the median latency alone (26.9 s, 29.1 s with 14 slots)
-# it even is a small win: the limit decides.
+# **2 points:** The blocks run out, and the engine preempts the largest request, whose prompt and output then go
+# through the model again: 34,804 tokens were computed twice with 20 slots, against 10,790 with 14. The number of
+# output tokens per second hardly changed (219 and 216). The users whose requests were thrown out pay for it: the
+# longest gap between two tokens is 13 s, and eight users instead of three waited for more than two seconds in the
+# middle of an answer. The dashboard should show output tokens per second, preemptions and gaps, or goodput with a
+# limit on gaps. If you look only at the median latency (26.9 s, against 29.1 s with 14 slots), it is even a small
+# win, so the choice of the limit decides.
 #
 # **1 point** (cause without a count): The engine preempts more often and computes the same tokens again.
 #
@@ -682,18 +741,24 @@ gpulab.plot.lines(
 # %% [markdown]
 # ## 7 · Prompts that begin alike
 #
-# System prompts, examples, the earlier turns of a conversation: many prompts begin as others did, and keys and values
-# of a token depend only on what stands before it. A **prefix cache** keeps full blocks after use. A block's name must
-# hold its tokens *and everything before them*: a hash of both (vLLM) or a path in a radix tree (SGLang's
-# RadixAttention).
+# Many prompts begin as earlier ones did, because they share a system prompt, a set of examples, or the earlier
+# turns of a conversation. The keys and values of a token depend only on that token and those before it, so they can
+# be reused. A **prefix cache** keeps full blocks after use. The name under which it finds a block must stand for
+# the block's tokens *and everything before them*. vLLM uses a hash of both, and SGLang a path in a radix tree
+# (RadixAttention).
 #
-# The rules here: only full blocks are kept. Hits count from the front to the first miss. The last token of a prompt is
-# always processed, because its logits are needed: a block that holds it is no hit. After each prompt all its full
-# blocks are in the cache, used now. While there are more than `capacity`, one goes: the block unused for longest;
-# among those last used by the same prompt the one farthest from its start.
+# **Do.** Write `prefix(prompts, capacity, size)`, which counts how many blocks are found in such a cache.
 #
-# **Do.** Write `prefix(prompts, capacity, size)`: the number of blocks hit for each prompt, a list. Prompts are lists
-# of token numbers, `size` the tokens of a block. About 12 lines.
+# - `prompts` is a list of prompts, in the order in which they arrive. A prompt is a list of token numbers and may be
+#   empty. A block has `size` tokens, and the cache holds at most `capacity` blocks.
+# - Output: a list with the number of hits for each prompt. Hits are counted from the front up to the first miss.
+# - Only full blocks are cached. The last token of a prompt is always processed, because its logits are needed, so the
+#   block that contains it is never a hit.
+# - After each prompt, all of its full blocks are in the cache, including the last one, and count as used now.
+# - As long as there are more than `capacity` blocks, remove one: the block that has been unused for longest. Of the
+#   blocks that were last used by the same prompt, remove the one farthest from its start.
+#
+# About 12 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "prefix", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -718,8 +783,8 @@ def prefix(prompts, capacity, size):
 gpulab.check("serve.prefix", prefix)
 
 # %% [markdown]
-# **See.** 150 prompts: one of 12 system prompts of 256 tokens, some more popular than others, and 40 tokens of one's
-# own. How much of them is found in caches of different sizes?
+# **See.** The next cell makes 150 prompts. Each consists of one of 12 system prompts of 256 tokens, some of which are
+# more popular than others, and 40 tokens of its own. What share of the blocks is found in caches of different sizes?
 
 # %%
 draws = np.random.default_rng(4)
@@ -738,24 +803,24 @@ gpulab.plot.lines(
     {"found": [(blocks, 100 * share) for blocks, share in found.items()]},
     "cache, blocks of 16 tokens",
     "blocks found, % of all",
-    f"The system prompts are 12 × 16 = 192 blocks; 80 blocks of cache already find {100 * found[80]:.0f} % of all, because "
-    "some are popular.",
+    f"The system prompts are 12 × 16 = 192 blocks. A cache of 80 blocks already finds {100 * found[80]:.0f} % of all "
+    "blocks, because some prompts are popular.",
 )
 
 # %% [markdown]
-# **Why.** A hit saves prefill, not decode, and shortens TTFT. Two traps: anything that changes at the *front* of a
-# prompt, such as the time of day, makes every block behind it another one; and with several replicas the router must
-# send a conversation to where its blocks are.
+# **Why.** A hit saves prefill but not decode, so it shortens TTFT. There are two traps. Anything that changes at
+# the *front* of a prompt, such as the time of day, makes every block behind it a different block. And if there are
+# several replicas, the router has to send a conversation to the replica that has its blocks.
 #
 # ## 8 · Prefill here, decode there
 #
-# Pieces make prefill and decode share a GPU politely. **Disaggregation** parts them: some GPUs only prefill, others
-# only decode, and keys and values travel between (Y. Zhong et al., "DistServe", 2024). Each side gets the batch and
-# the layout that suit it, and neither disturbs the other. The price is the transfer, and a ratio of GPUs that must fit
-# the load.
+# With pieces, prefill and decode share a GPU. **Disaggregation** separates them: some GPUs only prefill, others
+# only decode, and the keys and values travel between them (Y. Zhong et al., "DistServe", 2024). Each side can use
+# the batch size and the parallelism that suit it, and neither disturbs the other. The price is the transfer, and a
+# ratio of GPUs that has to match the load.
 #
-# **Predict.** Llama 3 8B, a prompt of 2,000 tokens: how long is its cache on the way over NDR InfiniBand, 50 GB/s in
-# each direction?
+# **Predict.** Llama 3 8B has read a prompt of 2,000 tokens. How long does it take to send the cache over NDR
+# InfiniBand, with 50 GB/s in each direction?
 
 # %%
 gpulab.predict("serve.transfer", ...)
@@ -773,7 +838,7 @@ def one_prompt_at_a_time(state):
 
 
 def apart(requests, machine):
-    """A GPU for prompts, a GPU for decoding: the lives as their users see them."""
+    """One GPU for prompts and one for decoding: the lives of the requests as their users see them."""
     prompts = [Request(r.number, r.arrival, r.prompt, 1) for r in requests]
     firsts = {
         life.request.number: life.tokens[0]
@@ -808,22 +873,23 @@ for name, lives in setups.items():
     shown["longest gap, ms"][name] = 1000 * max(max(metrics.gaps(life), default=0) for life in lives)
 gpulab.plot.panels(
     shown,
-    "Two H100s, modelled. Apart, no prompt stops a stream once it is there; but all prompts queue at one GPU, all streams "
-    "share the other, and the longest gap is the way between them.",
+    "Two H100s, modelled. Apart, no prompt interrupts a stream once it has moved. But all prompts queue at one GPU, all "
+    "streams share the other, and the longest gap is the move between them.",
 )
 
 # %% [markdown]
-# **Why.** Parting makes TPOT independent of prompts and TTFT of the batch. With two GPUs it costs more than it gives:
-# each does one half of the work alone. With many, in a ratio and with a split of the model that fit each side, it
-# pays. The model also flatters pieces: in it a step's reading and computing overlap perfectly.
+# **Why.** Once they are separated, TPOT no longer depends on the prompts, nor TTFT on the batch. With only two
+# GPUs, that costs more than it gains, because each GPU does one half of the work alone. With many GPUs it pays off,
+# if their ratio and the way in which the model is split suit each side. The model of this lab also flatters pieces,
+# because in it the reading and the computing of a step overlap perfectly.
 #
 # ## 9 · The same policies on a real model
 #
-# The engine does not care who carries a step out. `OnModel` runs it on the small GPT of lab 13, on this machine:
-# prompts together, then all that decode together, with padding. Seconds are real now. It has learnt little stories
-# that end in a question and its answer.
+# The engine works with anything that can carry out a step. `OnModel` runs each step on the small GPT of lab 13, on
+# your machine: first all prompts together, then all requests that decode, padded to the same length. The seconds are
+# now real. This GPT has learnt to write little stories, each of which ends with a question and its answer.
 #
-# **Predict.** Tokens per second with 8 slots over those with 1?
+# **Predict.** How many times as many tokens per second do 8 slots give as 1 slot?
 
 # %%
 gpulab.predict("serve.batched", ...)
@@ -852,15 +918,17 @@ for n in (0, 1):
 gpulab.predict("serve.batched", measured=rates[8] / rates[1])
 
 # %% [markdown]
-# **Why.** On this CPU, too, a step costs much that does not depend on the batch. The texts do not depend on it either:
-# a test of `gpulab` holds every request to the tokens that it gets alone, whatever a policy does.
+# **Why.** On this CPU, too, much of a step's cost does not depend on the batch. The texts do not depend on the
+# batch either: a test of `gpulab` verifies that every request gets the same tokens as when it runs alone, whatever
+# the policy does.
 #
 # ## 10 · A service over HTTP
 #
-# Now a real server: FastAPI and uvicorn on this machine's loopback, an engine in a thread, your `admit` as its policy.
-# It speaks OpenAI's form, as nearly all servers do: `POST /v1/completions`. With `"stream": true` tokens come as
-# **server-sent events**, lines `data: {…}` and at last `data: [DONE]`. The handler is **asynchronous**: thousands of
-# open connections wait in one thread while the engine works in another.
+# The last step is a real server: FastAPI and uvicorn on your machine's loopback interface, an engine in a thread,
+# and your `admit` as its policy. Like nearly all servers of language models, it understands OpenAI's format: `POST
+# /v1/completions`. If a request contains `"stream": true`, the tokens arrive one by one as **server-sent events**,
+# which are lines of the form `data: {…}` and finally `data: [DONE]`. The handler is **asynchronous**: thousands of
+# open connections wait in a single thread while the engine works in another.
 
 # %%
 from gpulab.serving import http
@@ -884,8 +952,8 @@ with http.Service(gpt, admit.decide, Machine(8, 100, reserve=True)) as service:
         print(line[:100], "…")
 
 # %% [markdown]
-# The generator of load is open-loop: each request leaves at its time, whether or not the others are back. Server and
-# generator share this machine and one Python process, which both slows.
+# The load generator is an open loop: each request is sent at its time, whether or not earlier ones have been
+# answered. Server and generator share your machine and one Python process, which slows both of them down.
 
 # %%
 start = "\nana lost a red kite near the mill. who"
@@ -896,81 +964,108 @@ with http.Service(gpt, admit.decide, Machine(8, 100, reserve=True), most_waiting
         times = traces.arrivals(rate, 1.5, np.random.default_rng([24, rate]))
         coming = [Request(n, at, len(start), 20) for n, at in enumerate(times)]
         answers = generator.open_loop(service.url, coming, [start] * len(coming))
-        told = metrics.summary(generator.as_run(answers), SLO(ttft=0.2))
+        summary = metrics.summary(generator.as_run(answers), SLO(ttft=0.2))
         sent = len(answers) / 1.5
-        seen[sent] = told | {"away": sum(answer.status == 503 for answer in answers)}
+        seen[sent] = summary | {"away": sum(answer.status == 503 for answer in answers)}
         print(
-            f"{sent:5.1f}/s: {len(answers):3} sent, {seen[sent]['away']:3} sent away   TTFT p50 "
-            f"{1000 * told['TTFT p50']:6.1f} ms, p99 {1000 * told['TTFT p99']:6.1f} ms   {told['tokens/s']:5.0f} tokens/s, "
-            f"goodput {told['goodput']:5.1f}/s"
+            f"{sent:5.1f}/s: {len(answers):3} sent, {seen[sent]['away']:3} turned away   TTFT p50 "
+            f"{1000 * summary['TTFT p50']:6.1f} ms, p99 {1000 * summary['TTFT p99']:6.1f} ms   {summary['tokens/s']:5.0f} tokens/s, "
+            f"goodput {summary['goodput']:5.1f}/s"
         )
 gpulab.plot.lines(
-    {p: [(rate, 1000 * told[f"TTFT {p}"]) for rate, told in seen.items()] for p in ("p50", "p99")},
+    {p: [(rate, 1000 * summary[f"TTFT {p}"]) for rate, summary in seen.items()] for p in ("p50", "p99")},
     "requests sent per second",
     "TTFT, ms, measured here",
-    "Section 1's curve, measured: it climbs while the engine keeps up; then the queue decides, up to its limit of 40.",
+    "The curve of section 1, measured: it climbs while the engine keeps up; then the queue decides, up to its limit of 40.",
     log_x=True,
     log_y=True,
 )
 
 # %% [markdown]
-# **Why.** The knee is where the engine's tokens per second are used up. Beyond it an open loop makes the queue grow as
-# long as it lasts; a service must send somebody away (`503` with `Retry-After`; here `most_waiting`) or serve nobody
-# well. Goodput can fall although throughput does not: that is why the two are not the same.
+# **Why.** The knee is at the load that uses up the engine's tokens per second. Beyond it, the queue of an open loop
+# grows for as long as the load lasts. A service then has to turn some requests away, or it serves none of them
+# well. It does so with the status `503` and the header `Retry-After`; here `most_waiting` sets the limit. Goodput
+# can fall even though throughput does not, which is why you have to measure both.
 #
 # ## 11 · Servers, by what they are for
 #
-# As of November 2026, from the projects' own pages (references 5 to 10).
+# You have now built the parts of such a server yourself. Four layers are packaged and named separately: an **engine**
+# runs the model, a **server** speaks HTTP, a **layer above** routes requests to several engines, and a **package** is
+# a container in which all of this is ready to run.
 #
-# | server | what it is | for |
+# ![Four layers. A router such as Dynamo or Ray Serve sends each request to one of several servers. A server speaks HTTP in OpenAI's format. In it, an engine such as vLLM or SGLang batches and runs the model on a GPU. A package is a container with server, engine and model.](drawings/servers.svg)
+#
+# As of November 2026, the projects describe themselves as follows (references 5 to 10).
+#
+# | project | what it is | choose it for |
 # |---|---|---|
-# | **vLLM** | engine and server: paged and prefix cache, pieces, continuous batches; many models and makers of chips | the usual first choice |
+# | **vLLM** | engine and server: paged cache, prefix cache, pieces, continuous batches; many models, chips of many makers | the usual first choice |
 # | **SGLang** | engine and server: radix tree of prefixes, structured output | shared prefixes, agents |
-# | **TensorRT-LLM** | NVIDIA's engine, built on PyTorch by now: kernels for its own GPUs | the last per cent on NVIDIA |
-# | **Triton Inference Server** | serves models of any framework, with a dynamic batcher; part of Dynamo's family today | many kinds of models side by side |
-# | **Dynamo** | NVIDIA's layer above engines: routing by cache, prefill and decode apart | many nodes |
-# | **NIM** | NVIDIA's containers: a model and vLLM or SGLang (its version 2.1), ready-made | to buy rather than to tune |
-# | **TGI** | Hugging Face's server; in maintenance mode since December 2025 | what runs on it already |
-# | **llama.cpp**, Ollama | engine in C++ for CPUs and small GPUs, quantised models; Ollama wraps it | one machine, few users |
-# | **Ray Serve** | replicas, routing, scaling in Python; vLLM or another engine inside | several models, pipelines |
+# | **TensorRT-LLM** | NVIDIA's engine, now built on PyTorch, with kernels for NVIDIA's GPUs | the last few per cent on NVIDIA's GPUs |
+# | **Triton Inference Server** | a server for models of any framework, with a dynamic batcher; it runs an engine as a back end; now part of the Dynamo family | many kinds of models side by side |
+# | **Dynamo** | NVIDIA's layer above engines: routes by cached prefixes, separates prefill and decode | many nodes |
+# | **NIM** | NVIDIA's containers: a model with vLLM or SGLang (as of version 2.1) | buying instead of tuning |
+# | **TGI** | Hugging Face's engine and server, in maintenance mode since December 2025 | what already runs on it |
+# | **llama.cpp** | engine and server in C++ for CPUs and small GPUs, with quantised models; Ollama wraps it | one machine, few users |
+# | **Ray Serve** | replicas, routing and scaling in Python; runs vLLM or another engine | several models, pipelines |
 #
-# A server of language models serves *one base model* per engine (with LoRA adapters on top); several models are
-# several engines behind a router.
+# An engine serves *one base model*, possibly with several LoRA adapters. Several models need several engines behind
+# a router.
+#
+# **Predict.** How many of the nine rows contain an engine of their own, that is, run a language model without
+# the help of another row?
+
+# %%
+gpulab.predict("serve.engines", ...)
+
+# %% [markdown]
+# **Why.** vLLM, SGLang, TensorRT-LLM, TGI and llama.cpp contain the engine. Triton, Dynamo, NIM and Ray Serve need
+# one of them. If you compare "NIM" with "vLLM", or "Ray Serve" with "SGLang", you may therefore compare an engine
+# with itself. What differs is the part that routes, scales and packages.
 #
 # ## 12 · What it costs, and how often it is there
 #
-# **Cost** per million tokens of output = price per hour ÷ (tokens per second × 3,600 × share of the time in use) ×
-# 10⁶, at the throughput that *keeps the SLO*. Below, all the time is in use. **Availability** of a part is MTBF/(MTBF
-# + MTTR): mean time between failures, mean time to repair. If n replicas are enough of which k must work, and they
-# fail independently, P = Σ (i = k … n) C(n, i) aⁱ (1 − a)ⁿ⁻ⁱ. They rarely do: a bad release stops all at once.
+# The **cost** of a million output tokens, if the GPU is in use all the time, is
+#
+#     price per hour ÷ (tokens per second × 3,600) × 10⁶
+#
+# Use the throughput that *keeps the SLO*. If the GPU is used for only a share of the time, divide by that share, too.
+#
+# The **availability** of a part is MTBF/(MTBF + MTTR), where MTBF is the mean time between failures and MTTR the
+# mean time to repair. Suppose that a service has n replicas and needs k of them, that each is available for the
+# share a of the time, and that they fail independently. Then the service is available for the share
+#
+#     P = Σ (i = k … n) C(n, i) aⁱ (1 − a)ⁿ⁻ⁱ
+#
+# In practice, replicas rarely fail independently: a bad release stops all of them at once.
 
 # %%
-price = 3.00  # $ per GPU and hour: an input, look up your own
+price = 3.00  # $ per GPU and hour: an input; look up your own price
 for batch in (1, 8, 64):
     rate = batch / decode(h100, batch, 1000)
     print(
         f"batch {batch:3}: {rate:7,.0f} tokens/s, {price / rate / 3600 * 1e6:6.2f} $ per million tokens, modelled"
     )
-one = 700 / (700 + 4)  # fails every 700 hours, 4 hours to replace: inputs, too
+one = 700 / (700 + 4)  # fails every 700 hours, takes 4 hours to replace: inputs, too
 for spare in (0, 1, 2):
     n = 4 + spare
     there = sum(comb(n, i) * one**i * (1 - one) ** (n - i) for i in range(4, n + 1))
     print(
-        f"4 replicas and {spare} spare: there {100 * there:.4f} % of the time, away {8766 * (1 - there):6.2f} h a year"
+        f"4 replicas and {spare} spare: available {100 * there:.4f} % of the time, down {8766 * (1 - there):6.2f} h a year"
     )
 
 # %% [markdown]
 # ## Beyond · Goodput against an adversary
 #
-# Open-ended and ungraded; capstone C of lab 22 goes on from here. The trace sends, every five seconds, long prompts
-# and long outputs right before a crowd of short ones. SLO: TTFT 0.5 s, no gap above 50 ms. Figure of merit: requests
-# that keep it.
+# This task is open-ended and ungraded, and capstone C of lab 22 continues it. Every five seconds, the trace sends
+# long prompts with long outputs immediately before a crowd of short ones. The SLO is a TTFT of at most 0.5 s and no
+# gap above 50 ms. The figure of merit is the share of requests that keep it.
 #
-# | policy | keep the SLO |
+# | policy | share that keeps the SLO |
 # |---|---|
-# | static batches | the cell below |
-# | whole prompts, first come, first served | the cell below |
-# | ours: short prompts first, pieces up to the ridge | the cell below |
+# | static batches | printed by the next cell |
+# | whole prompts, first come, first served | printed by the next cell |
+# | ours: short prompts first, pieces up to the ridge | printed by the next cell |
 # | bound | 100 % |
 
 # %%
@@ -979,7 +1074,7 @@ hit = serving.fitting("Llama 3 8B", "A100", slots=128)
 
 
 def short_first(state):
-    """Pieces up to the ridge, those with the least left first."""
+    """Pieces up to the ridge; prompts with the fewest tokens left come first."""
     times = state.machine.times
     free = int(times.weights / times.bandwidth * times.peak / times.per_token)
     free -= sum(request.decodes for request in state.running)
@@ -998,9 +1093,9 @@ for name, tried in (
     ("short first", short_first),
 ):
     run = serving.run(hit, attack, tried)
-    told = metrics.summary(run, SLO(ttft=0.5, gap=0.05))
+    summary = metrics.summary(run, SLO(ttft=0.5, gap=0.05))
     print(
-        f"{name:14} {100 * told['SLO kept']:5.1f} % keep the SLO, goodput {told['goodput']:5.1f}/s, TTFT p99 {told['TTFT p99']:6.2f} s"
+        f"{name:14} {100 * summary['SLO kept']:5.1f} % keep the SLO, goodput {summary['goodput']:5.1f}/s, TTFT p99 {summary['TTFT p99']:6.2f} s"
     )
 
 # %%
@@ -1009,30 +1104,33 @@ for name, tried in (
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. Service 100 ms, cv 2, 8 requests per second. How long is the mean latency?</summary>
+# <details><summary>1. The mean service time is 100 ms, cv is 2, and 8 requests arrive per second. What is the mean latency?</summary>
 #
-# ρ = 0.8; W = 4 · 0.1 · (1 + 4)/2 = 1 s; T = 1.1 s. On average 8 · 1.1 = 8.8 requests are there.
+# ρ = 8 · 0.1 = 0.8, so W = 0.8/0.2 · 0.1 · (1 + 4)/2 = 1 s and T = 1.1 s. On average, 8 · 1.1 = 8.8 requests are in
+# the system.
 # </details>
 #
 # <details><summary>2. A benchmark with 16 clients in a loop reports p99 = 80 ms. What do you ask?</summary>
 #
-# Whether the clock starts when a request was due or when it was sent, and how many samples there were: a stall of any
-# length costs a closed loop 16 of them.
+# Whether the clock starts when a request was due or when it was sent, and how many samples there were. In a closed
+# loop, a stall of any length produces only 16 slow samples.
 # </details>
 #
-# <details><summary>3. Which part of a decode step does a larger batch share, and which not?</summary>
+# <details><summary>3. Which part of a decode step is shared by a larger batch, and which is not?</summary>
 #
-# Reading the weights, not the keys and values.
+# Reading the weights is shared. Reading keys and values is not, because each request has its own.
 # </details>
 #
-# <details><summary>4. How large may a piece of a prompt be without stretching a step?</summary>
+# <details><summary>4. How large may a piece of a prompt be without making a step longer?</summary>
 #
-# Up to the ridge: weight bytes ÷ bandwidth × peak ÷ FLOP per token, less the requests that decode.
+# It may have as many tokens as the ridge allows, (weight bytes ÷ bandwidth) × peak ÷ FLOP per token, minus the
+# number of requests that decode.
 # </details>
 #
 # <details><summary>5. When does preemption cost nothing, and what does it always cost?</summary>
 #
-# Tokens computed again can hide in steps that wait for memory. The stream that was thrown out stalls.
+# Tokens that are computed again may hide in steps that wait for memory. The stream of the preempted request always
+# stalls.
 # </details>
 
 # %%
@@ -1043,28 +1141,29 @@ gpulab.recap("20")
 #
 # | question | rule |
 # |---|---|
-# | how long is the wait? | ρ/(1 − ρ) · s · (1 + cv²)/2 |
-# | how many are there? | λ · latency |
-# | p99 of n samples | sorted, number ⌈0.99 n⌉; n ≫ 100; pool, never average |
+# | how long is the mean wait? | ρ/(1 − ρ) · s · (1 + cv²)/2 |
+# | how many requests are in the system? | λ · latency |
+# | p99 of n samples | sorted, number ⌈0.99 n⌉; n ≫ 100; pool samples, never average percentiles |
 # | least time of a decode step | (weights + keys and values) ÷ bandwidth |
-# | free tokens of a step | ridge × bytes per weight ÷ 2 |
+# | tokens that a step computes for free | ridge × bytes per weight ÷ 2 |
 # | continuous batching | refill slots in every step |
-# | blocks | admit by need, keep some free, last in goes out |
-# | prefix cache | a block's name holds all before it; full blocks only |
-# | what to report | goodput under the SLO, preemptions, gaps; not tokens through the model |
+# | blocks | admit by need, keep some free, preempt the latest arrival |
+# | prefix cache | a block's name stands for everything before it, too; full blocks only |
+# | what to report | goodput under the SLO, preemptions and gaps, instead of tokens through the model |
 #
 # ### Claims you will meet, and what is right
 #
-# - *T = max(t_data, t_gpu) is Amdahl's law.* It is the bound of an overlapped pipeline. Amdahl is about the serial
-#   share.
-# - *TGI is the server to start with; it serves several models.* It is in maintenance mode, and one base model per
-#   server.
-# - *Higher GPU utilisation means a better service.* `GPU-Util` counts time with any kernel, and recomputed tokens are
-#   work, too.
-# - *Dynamic batching is what language models need.* It is for requests of equal length; these need continuous
-#   batching.
-# - *Latency p99 of the service is the mean of the replicas' p99.* Percentiles do not average.
-# - *Decoding waits for data transfers' latency.* For bandwidth: bytes of weights and cache over B/s.
+# - *T = max(t_data, t_gpu) is Amdahl's law.* It is the bound of a pipeline that overlaps. Amdahl's law is about the
+#   serial share.
+# - *TGI is the server to start with, and it serves several models.* It is in maintenance mode, and a server has one
+#   base model.
+# - *Higher GPU utilisation means a better service.* `GPU-Util` counts time in which any kernel runs, and recomputing
+#   tokens is work, too.
+# - *Dynamic batching is what language models need.* It suits requests that all take equally long. Language models
+#   need continuous batching.
+# - *The p99 of a service is the mean of its replicas' p99.* Percentiles cannot be averaged.
+# - *Decoding is limited by the latency of data transfers.* It is limited by bandwidth: bytes of weights and cache ÷
+#   B/s.
 #
 # ### References
 #

@@ -13,15 +13,16 @@
 # %% [markdown]
 # # 20 B · The cluster: who gets which GPU, and when
 #
-# **About four hours.** You need lab 02 A's words (SM, L2, bandwidth) and nothing of part A. Clusters are simulated,
-# times are modelled; the manifests that you write are checked against the schema that Kubernetes publishes.
+# **3.5 to 5.5 hours.** You need the terms SM, L2 and bandwidth from lab 02 A, and nothing from part A. The clusters
+# are simulated and the times are modelled. The manifests that you write are checked against the schema that
+# Kubernetes publishes.
 #
-# When you are through, you can
+# By the end of this part, you can
 #
-# 1. cut GPUs into instances, and choose between four ways to share one;
-# 2. say why a pod waits although GPUs are free, and pack so that it need not;
-# 3. schedule gangs without deadlock, and let small jobs pass without harm;
-# 4. divide a cluster fairly when tenants want different things;
+# 1. divide GPUs into instances, and choose between four ways to share one;
+# 2. explain why a pod waits although GPUs are free, and pack jobs so that it does not have to;
+# 3. schedule gangs without deadlock, and let small jobs pass others without harming them;
+# 4. divide a cluster fairly among tenants who want different things;
 # 5. scale replicas that need minutes to start, and write the manifest for them.
 
 # %%
@@ -38,33 +39,40 @@ gpulab.start("20")
 # %% [markdown]
 # ## B1 · GPUs in Kubernetes
 #
-# **Kubernetes** runs containers on many machines, its **nodes**. A **pod** is what it places: one container or
-# several that share a network, on *one* node. What you want stands in a **manifest**; controllers keep it so.
+# **Kubernetes** runs containers on many machines, which it calls **nodes**. The smallest unit that it places is a
+# **pod**: one container, or several that share a network, on *one* node. You describe what you want in a
+# **manifest**, and controllers keep the cluster in that state.
 #
-# A GPU is an **extended resource**: a name and a whole number. NVIDIA's **device plugin** runs on each node and
-# reports `nvidia.com/gpu: 8`. A pod states a *limit*; the request is the same number, because such resources cannot
-# be overcommitted. The **scheduler** first *filters* nodes, then *scores* the rest, and binds the pod to the best.
-# The filter asks: is there enough of everything? Has the node the **labels** (names with values) that the pod
-# selects? Does the pod *tolerate* the node's **taints**, marks that keep all others away? The scheduler sees numbers,
-# not GPUs: which of the eight a container gets, the node decides.
+# To Kubernetes, a GPU is an **extended resource**, which is no more than a name and a whole number. NVIDIA's **device
+# plugin** runs on each node and reports, for example, `nvidia.com/gpu: 8`. A pod states a *limit*. Its request is the
+# same number, because such resources cannot be overcommitted.
 #
-# **Dynamic Resource Allocation** (generally available since Kubernetes 1.34, 2025) lets a pod claim devices by their
-# properties, share them, and leaves the choice of the device to the scheduler.
+# The **scheduler** first *filters* the nodes, then *scores* those that remain, and assigns the pod to the best one.
+# The filter asks three questions. Is there enough of every resource? Does the node have the **labels** (names with
+# values) that the pod selects? Does the pod *tolerate* the node's **taints**, which are marks that keep all other
+# pods away? The scheduler sees numbers rather than GPUs; which of the eight GPUs a container gets is decided on the
+# node.
 #
-# **Predict.** 8 nodes of 8 GPUs, 3 free on each. How many pods of 2 GPUs can start?
+# A newer mechanism is **Dynamic Resource Allocation** (DRA), generally available since Kubernetes 1.34 (2025). With
+# it, a pod requests devices by their properties and can share them, and the scheduler chooses the device.
+#
+# ![The scheduler takes a pod that waits. A filter removes the nodes that cannot run it, a score ranks those that remain, and the pod is assigned to the best node.](drawings/scheduler.svg)
+#
+# **Predict.** A cluster has 8 nodes with 8 GPUs each, and 3 GPUs are free on each node. How many pods with 2 GPUs can
+# start?
 
 # %%
 gpulab.predict("cluster.free", ...)
 
 # %% [markdown]
-# **Fragments** like these come from the default score: it prefers nodes with the most processors and memory left, and
-# does not look at GPUs unless told. That spreads, which suits web servers. The score `MostAllocated` takes the
-# fullest node that fits. The same 20 small pods both ways:
+# Such **fragments** come from the default score, which prefers the nodes with the most free processors and memory and
+# does not consider GPUs unless it is configured to. It spreads the pods, which suits web servers. The score
+# `MostAllocated` chooses the fullest node that fits instead. Here are the same 20 small pods, placed in both ways:
 
 
 # %%
 def place(pods, nodes, fullest_first):
-    """Put pods of some GPUs each on nodes of 8, one at a time; returns the node of each, None for none."""
+    """Place pods, given by their GPUs, on nodes of 8, one at a time. Return the node of each, or None."""
     free, places = [8] * nodes, []
     for gpus in pods:
         fitting = [n for n in range(nodes) if free[n] >= gpus]
@@ -85,19 +93,20 @@ for name, fullest in (("emptiest node first", False), ("fullest node first", Tru
 gpulab.plot.bars(
     counts,
     "nodes that are empty when a job for 8 GPUs comes",
-    caption=f"Both have {sum(left)} GPUs free. Only packing leaves whole nodes.",
+    caption=f"Both ways leave {sum(left)} GPUs free. Only packing leaves whole nodes.",
 )
 
 # %% [markdown]
-# **Why.** A free GPU is worth something only together with others on its node. Packing keeps large holes; spreading
-# survives the loss of a node better. Training wants the first, replicas of a service the second
-# (`topologySpreadConstraints`).
+# **Why.** A free GPU is often useful only together with others on its node. Packing preserves large gaps, whereas
+# spreading is safer when a node fails. Training needs packing. Replicas of a service need spreading, which
+# Kubernetes offers as `topologySpreadConstraints`.
 #
 # ## B2 · One GPU for several: slices that have places
 #
-# **MIG**, multi-instance GPU, cuts a GPU in hardware. A100 and H100 have 7 *compute slices* and 8 *memory slices*; an
-# **instance** gets whole ones of both, with its own share of L2 and of bandwidth. `3g.40gb` is a profile: 3 compute
-# slices, 40 GB, which are 4 memory slices of 10. Where an instance may *start* is fixed, too:
+# A small model does not need a whole GPU. **MIG**, multi-instance GPU, divides a GPU in hardware. An A100 or H100
+# has 7 *compute slices* and 8 *memory slices*. An **instance** consists of whole slices of both kinds, with its own
+# share of L2 and bandwidth. Its kind is called a profile: `3g.40gb` has 3 compute slices and 40 GB, which are 4
+# memory slices of 10 GB. An instance cannot *start* at just any memory slice:
 
 # %%
 print("profile   compute  memory  may start at memory slice    SMs on an H100")
@@ -110,19 +119,25 @@ for name, profile in hardware.MIG_PROFILES.items():
 print("source:", hardware.MIG_PROFILES["1g.10gb"].memory.source)
 
 # %% [markdown]
-# The SMs are as NVIDIA states them: no whole multiple of a compute slice, and not said for `1g.20gb`.
+# The numbers of SMs are as NVIDIA states them. They are not multiples of a compute slice, and NVIDIA states none for
+# `1g.20gb`.
 #
-# **Predict.** Two `3g.40gb` lie on one GPU. How many `1g.10gb` fit beside them?
+# **Predict.** Two `3g.40gb` instances are on one GPU. How many `1g.10gb` instances fit beside them?
 
 # %%
 gpulab.predict("cluster.two_threes", ...)
 
 # %% [markdown]
-# **Do.** Write `mig(requests)`: names of profiles → a list with `[GPU, first memory slice]` for each, in the order of
-# the requests. GPUs are numbered from 0. An instance takes its memory slices from its start on, and no slice belongs
-# to two. (Who keeps to memory slices and starts never exceeds 7 compute slices.) **Budget:** the fewest GPUs that any
-# plan needs; different numbers count. Try `3g, 2g, 2g` on paper first, then the same twice. The table is
-# `hardware.MIG_PROFILES[name]`, with `.starts` and `int(….memory)`. About 20 lines.
+# **Do.** Write `mig(requests)`, which places instances on as few GPUs as possible.
+#
+# - `requests` is a list of names of profiles, and may be empty. The table is `hardware.MIG_PROFILES[name]`, with the
+#   possible starts in `.starts` and the number of memory slices in `int(….memory)`.
+# - Output: for each request, in the same order, a list `[GPU, first memory slice]`. GPUs are numbered from 0.
+# - An instance takes consecutive memory slices beginning at its start. No slice may belong to two instances. If you
+#   respect memory slices and starts, the limit of 7 compute slices is kept automatically.
+# - **Budget:** the number of different GPUs in the plan is the smallest possible.
+#
+# About 20 lines. First try `3g, 2g, 2g` on paper, and then the same three twice.
 
 
 # %% nbgrader={"grade": false, "grade_id": "mig", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -176,43 +191,50 @@ gpulab.plot.mig_map(
         (gpu, start, int(hardware.MIG_PROFILES[name].memory), name)
         for (gpu, start), name in zip(placed, wanted, strict=True)
     ],
-    f"{memory} of {8 * gpus} memory slices on {gpus} GPUs. Equal colours are equal compute slices.",
+    f"The instances take {memory} of {8 * gpus} memory slices on {gpus} GPUs. Equal colours are equal numbers of compute slices.",
     colour=lambda name: name[0],
 )
 
 # %% [markdown]
-# **Why.** The sum of slices says only what is not possible. Large first, each at its *last* free start, keeps the
-# places that others need: a `3g` at 0 would take two from `2g`, at 4 one. On a given number of GPUs that rule finds a
-# plan if there is one. Opening GPUs one by one it may need more: the second `3g` goes to slice 0 of the first GPU
-# while a slice 4 is still to come. Instances cannot be moved while they run, so a bad placement stays. Two `3g` waste
-# a compute slice, seven `1g` a memory slice. In Kubernetes each profile is a resource of its own, `nvidia.com/mig-3g.40gb`, with the plugin's
-# strategy `mixed`; with `single` all are equal and are called `nvidia.com/gpu`.
+# **Why.** The sum of the slices tells you only what is impossible. Two rules preserve the places that other
+# instances need: place large instances first, and each at its *last* free start. A `3g` that starts at 0 blocks two
+# places for a `2g`, whereas a `3g` at 4 blocks only one. If the number of GPUs is given, these rules find a plan
+# whenever there is one.
+#
+# If you add GPUs one by one instead, you may need more. The second `3g` then goes to slice 0 of the first GPU,
+# although slice 4 of another GPU would become available. An instance cannot be moved while it runs, so a bad
+# placement stays. Some slices remain unused in any case: two `3g` waste a compute slice, and seven `1g` waste a
+# memory slice.
+#
+# In Kubernetes, each profile is a resource of its own, such as `nvidia.com/mig-3g.40gb`, if the strategy of the
+# plugin is `mixed`. With the strategy `single`, all instances are alike and are called `nvidia.com/gpu`.
 #
 # ## B3 · Four ways to share one GPU
 #
 # | | time-slicing | MPS | MIG | vGPU |
 # |---|---|---|---|---|
-# | what runs at once | one process, for a slice of time | kernels of several processes | all instances | as time-slicing, or on MIG |
-# | memory | nobody limits it | own address spaces; a limit can be set | slices of its own | a fixed part for each VM |
-# | bandwidth, L2 | shared | shared | own | shared, own on MIG |
-# | a neighbour's fault | no isolation promised | may end all clients | stays with it | stays in its VM |
-# | parts | any number | any number | the profiles' | the profiles of its software |
-# | in Kubernetes | `replicas` of the plugin | `replicas` of the plugin | resources by profile | a VM as node |
+# | what runs at once | one process, for a slice of time | kernels of several processes | all instances | as with time-slicing, or on MIG |
+# | memory | without limit | separate address spaces; a limit can be set | separate slices | a fixed part for each VM |
+# | bandwidth, L2 | shared | shared | separate | shared; separate on MIG |
+# | a neighbour's fault | no isolation promised | may end all clients | stays in its instance | stays in its VM |
+# | number of parts | any | any | given by the profiles | given by the profiles of its software |
+# | in Kubernetes | `replicas` of the plugin | `replicas` of the plugin | a resource for each profile | a VM as a node |
 #
-# As of November 2026, from references 1 to 4. Time-slicing and MPS cannot be had on the same GPU at once. `replicas:
-# 4` only tells the scheduler that there are 4: two of them are no faster than one. Linux **cgroups** limit processors
-# and host memory. NVIDIA's driver honours such a limit for GPU memory only with recent MPS (CUDA 13.4, controller
-# `dmem`), and not with MIG.
+# This is the state of November 2026, from references 1 to 4. A GPU cannot use time-slicing and MPS at once.
+# `replicas: 4` only makes the scheduler count 4 GPUs; a pod that gets two of these is not faster than one that gets
+# one. Linux **cgroups** limit processors and host memory. NVIDIA's driver applies such a limit to GPU memory only
+# with recent versions of MPS (CUDA 13.4, controller `dmem`), and not with MIG.
 #
-# **Predict.** A request takes 8 ms alone and fills 40 % of the SMs. One neighbour always has work. How long does the
-# request take with time slices of 2 ms, at worst?
+# **Predict.** A request takes 8 ms alone and occupies 40 % of the SMs. One neighbour always has work. How long does
+# the request take at worst, if the GPU is time-sliced with slices of 2 ms?
 
 # %%
 gpulab.predict("cluster.neighbour", ...)
 
 # %% [markdown]
-# **See.** The model: time-slicing gives the whole GPU to one process after the other; MPS lets all run side by side
-# and divides the SMs evenly once they are too few; `MIG 3g` has 3 of 7 slices for itself.
+# **See.** The model makes three assumptions. Time-slicing gives the whole GPU to one process after another. MPS
+# runs all processes side by side, and divides the SMs evenly when there are too few of them. `MIG 3g` has 3 of 7
+# slices for itself.
 
 # %% jupyter={"source_hidden": true}
 ways = ("time-slicing", "MPS", "MIG 3g")
@@ -221,33 +243,46 @@ gpulab.plot.lines(
     latency,
     "neighbours that always have work",
     "ms for a request of 8 ms, modelled",
-    "MIG does not feel neighbours; MPS does once the SMs are full; with time-slicing each adds the request's own time.",
+    "Neighbours do not slow MIG down. They slow MPS down once the SMs are full, and with time-slicing each adds the request's own time.",
 )
 
 # %% [markdown]
-# **Why.** The model leaves out bandwidth and caches, which MPS shares, too. MIG buys its flat line with SMs that
-# idle whenever their owner does. So: trusted processes with small kernels → MPS; strangers, or a promised
-# latency → MIG; notebooks that mostly think → time-slicing.
+# **Why.** The model leaves out bandwidth and caches, which MPS shares as well. MIG has a flat line, and pays for it
+# with SMs that are idle whenever their owner is. Use MPS for trusted processes with small kernels, MIG for
+# strangers or a guaranteed latency, and time-slicing for notebooks, which are mostly idle.
 #
 # ## B4 · Bins with two sizes: GPUs and memory
 #
-# A node here has two **islands**: two processor sockets, each with 4 GPUs and host memory of its own. GPUs of an island
-# talk over NVLink bridges or one PCIe switch; between islands they cross the link of the sockets. Kubernetes' *topology
-# manager* can insist on one island (`single-numa-node`).
+# A node in this section has two **islands**: two processor sockets, each with 4 GPUs and its own host memory. The
+# GPUs of an island communicate over NVLink bridges or one PCIe switch. Between islands, they have to cross the link
+# between the sockets. Kubernetes' *topology manager* can insist that a pod stays on one island
+# (`single-numa-node`).
 #
-# Packing into as few bins as possible is NP-hard in general. **First fit decreasing** is the usual way: sort, then put
-# each job into the first bin with room. *Decreasing* in what, when a job has two sizes? A job with 1 GPU may need more than
-# half an island's memory; it leaves GPUs **stranded** if another such job comes next.
+# To pack jobs into as few bins as possible is NP-hard in general. The usual method is **first fit decreasing**:
+# sort the jobs by size, and put each into the first bin with room. But what is the size of a job that needs GPUs
+# and memory? A job with 1 GPU may need most of an island's memory. If another such job comes next, the other GPUs
+# of the island may remain **stranded**: free, but without the memory to use them.
 #
-# **Do.** Write `pack(jobs, capacity)`. Return for each job a list of `[node, GPU]`. **Budget:** no job of up to 4 GPUs on
-# two islands; the fewest nodes that any plan needs, which for these jobs first fit in the right order reaches. About 18
-# lines.
+# **Predict.** Two jobs have 2 GPUs each and need hardly any memory. Two more have 1 GPU each and need more than half
+# of an island's memory. How many islands does first fit take if it sorts by GPUs alone?
+
+# %%
+gpulab.predict("cluster.stranded", ...)
+
+# %% [markdown]
+# If a heavy job comes first instead, each of two islands holds a heavy job and a job with 2 GPUs.
 #
-# | | |
-# |---|---|
-# | a job | `[GPUs, GB of host memory for each GPU]`; 1, 2, 3, 4 or 8 GPUs, all of one node |
-# | an island | 4 GPUs and `capacity` GB; a GPU's memory comes from its island, so that a job of 8 takes half from each |
-# | a node | GPUs 0 to 3 are one island, 4 to 7 the other; nodes are numbered from 0 |
+# **Do.** Write `pack(jobs, capacity)`, which places jobs on as few nodes as possible.
+#
+# - A job is `[GPUs, GB of host memory for each GPU]`. It has 1, 2, 3, 4 or 8 GPUs, all on one node.
+# - An island has 4 GPUs and `capacity` GB. A GPU's memory comes from its island, so a job with 8 GPUs takes half of
+#   its memory from each.
+# - Nodes are numbered from 0. GPUs 0 to 3 of a node are one island, and GPUs 4 to 7 the other.
+# - Output: for each job, a list with one `[node, GPU]` for each of its GPUs.
+# - **Budget:** no job with up to 4 GPUs is on two islands, and the plan has the smallest possible number of nodes.
+#   For these jobs, first fit in the right order achieves it.
+#
+# About 18 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "pack", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -261,7 +296,7 @@ def pack(jobs, capacity):
     for i, (gpus, _) in enumerate(jobs):
         if gpus == 8:
             plan[i], nodes = [[nodes, gpu] for gpu in range(8)], nodes + 1
-    islands = []  # GPUs that are taken, memory that is left
+    islands = []  # for each island, GPUs in use and free memory
     for i in sorted((i for i in range(len(jobs)) if plan[i] is None), key=share, reverse=True):
         gpus, memory = jobs[i]
         at = 0
@@ -290,7 +325,7 @@ gpulab.plot.mig_map(
         for i, (places, (_, memory)) in enumerate(zip(packed, jobs, strict=True))
         for node, gpu in places
     ],
-    f"{sum(gpus for gpus, _ in jobs)} GPUs' worth of jobs, by number, on {1 + max(n for p in packed for n, _ in p)} nodes. The line parts the islands: no two heavy jobs share one.",
+    f"Jobs for {sum(gpus for gpus, _ in jobs)} GPUs, by number, on {1 + max(n for p in packed for n, _ in p)} nodes. The line separates the islands: no two heavy jobs share one.",
     row="node",
     column="GPU",
     colour=lambda name: "heavy" in name,
@@ -298,16 +333,17 @@ gpulab.plot.mig_map(
 )
 
 # %% [markdown]
-# **Why.** The larger of the two shares is a job's **dominant share**: what it takes of the resource it takes most of.
-# You meet it again in B6. A cluster with stranded GPUs looks half empty on a dashboard of GPUs, and full to the
-# scheduler.
+# **Why.** The larger of a job's two shares is its **dominant share**: its share of the resource of which it takes the
+# largest part. You will meet it again in B6. A cluster with stranded GPUs looks half empty on a dashboard that shows
+# GPUs, and yet is full for the scheduler.
 #
 # ## B5 · Gangs
 #
-# A training job of 6 workers computes only when all 6 are there. The scheduler binds pods one at a time, and a pod
-# that is bound keeps its GPU.
+# A training job with 6 workers can compute only when all 6 are running. However, the scheduler assigns pods one at a
+# time, and an assigned pod keeps its GPU.
 #
-# **Predict.** 8 GPUs, two jobs of 6 workers with a GPU each, bound in turn. How many of the jobs ever begin?
+# **Predict.** A cluster has 8 GPUs. Two jobs of 6 workers each, with one GPU a worker, are assigned in turn, one
+# pod of each at a time. How many of the jobs ever begin to compute?
 
 # %%
 gpulab.predict("cluster.deadlock", ...)
@@ -319,7 +355,7 @@ gangs = cluster.planned(two, [0, 6], 8)
 
 
 def spans(run, wide=99):
-    """A run's boxes: those of jobs with at least `wide` GPUs have a colour of their own."""
+    """The spans of a run; jobs with at least `wide` GPUs have their own colour."""
     size = {job: len({h.gpu for h in run.held if h.job == job}) for job in range(len(run.starts))}
     return [
         Span(
@@ -333,27 +369,34 @@ def spans(run, wide=99):
     ]
 
 
-print(f"bound one by one: starts {stuck.starts}, GPUs working {100 * stuck.busy(8):.0f} % of the time")
-print(f"as gangs:         starts {gangs.starts}, GPUs working {100 * gangs.busy(8):.0f} %")
+print(f"assigned one by one: starts {stuck.starts}, GPUs working {100 * stuck.busy(8):.0f} % of the time")
+print(f"as gangs:            starts {gangs.starts}, GPUs working {100 * gangs.busy(8):.0f} %")
 gpulab.plot.timeline(
     spans(stuck),
     "minutes",
-    caption="Every GPU is held, none works: each job has 4 of its 6 workers, and waits for the other's.",
+    caption="Every GPU is held, but none works: each job has 4 of its 6 workers and waits for GPUs that the other job holds.",
 )
 
 # %% [markdown]
-# **Gang scheduling** places all pods of a group or none. Kubernetes got it with add-ons first (Volcano, Kueue, the
-# coscheduling plugin); in its own scheduler it came in 1.35 (December 2025) as alpha (reference 7).
+# **Gang scheduling** places either all pods of a group or none. Kubernetes first had it through add-ons (Volcano,
+# Kueue, the coscheduling plugin). In its own scheduler, it appeared as an alpha feature in version 1.35 (December
+# 2025, reference 7).
 #
-# Gangs leave gaps: while a wide job waits for enough GPUs, some are idle. **Backfilling** (reference 6) lets later
-# jobs into the gaps, if their durations are known and nobody in front is put off for it. Without that condition a
-# stream of small jobs **starves** the wide one.
+# Gangs leave gaps: while a wide job waits for enough GPUs, some of them are idle. **Backfilling** (reference 6)
+# lets later jobs use the gaps, provided that their durations are known and no earlier job is delayed. Without that
+# condition, a stream of small jobs **starves** the wide one, which means that it never starts.
 #
-# **Do.** Write `gang(jobs, gpus)`. A job is `[arrival, GPUs, duration]`, whole numbers, in order of arrival. Return
-# the start of each. From its start a job holds all its GPUs for its duration; one that ends at t makes room at t.
-# Compare with the plan *in turn*: each job as early as it can, and none before the one in front of it. No job may
-# start later than there; at the same time is fine. **Budget:** the sum of waiting times, at most 2 % more than
-# backfilling in order of arrival needs. About 14 lines.
+# **Do.** Write `gang(jobs, gpus)`, which plans when each job starts.
+#
+# - A job is `[arrival, GPUs, duration]`, all whole numbers. Jobs are in order of arrival. None needs more than `gpus`
+#   GPUs.
+# - Output: a list with the start of each job.
+# - A job holds all of its GPUs from its start for its duration. If it ends at t, its GPUs can be used again at t.
+# - Compare your plan with the plan *in turn*, in which each job starts as early as possible, but never before the job
+#   in front of it. In your plan, no job may start later than in that one. The same time is fine.
+# - **Budget:** the sum of waiting times is at most 2 % more than with backfilling in order of arrival.
+#
+# About 14 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "gang", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -392,35 +435,49 @@ print(
 gpulab.plot.timeline(
     spans(run, wide=5),
     "hours",
-    caption="Narrow jobs that came later fill the gap in front of job 1, and are through when it begins.",
+    caption="Narrow jobs that arrived later fill the gap before job 1, and have finished when it begins.",
 )
 
 # %% [markdown]
-# **Why.** Durations are estimates. Users state too much, because a job is ended when its time is up; gaps then open early,
-# and the queue is planned anew. Backfilling is *conservative* if every job has a promised start. **EASY** promises one only
-# to the first in the queue: more gaps are filled, and others may be put off. **Priorities** serve first, too: with
-# *preemption* Kubernetes evicts pods of lower priority, and what they had not saved is lost (lab 18).
+# **Why.** Durations are estimates. Users state too much, because a job is killed when its time is up. When a job
+# ends early, a gap opens and the queue is planned again. Backfilling is called *conservative* if every job has a
+# guaranteed start. **EASY** backfilling guarantees a start only to the first job in the queue, so it fills more
+# gaps, but may delay other jobs.
+#
+# **Priorities** also change the order. With *preemption*, Kubernetes evicts pods of lower priority, and whatever
+# these have not saved is lost (lab 18).
 #
 # ## B6 · Who gets how much
 #
-# Tenant A's tasks want 1 GPU and 4 GB each, tenant B's 3 GPUs and 1 GB. Of 9 GPUs and 18 GB, what is an equal share?
-# **Dominant resource fairness** (reference 5) makes the *dominant shares* equal: again and again, the tenant with the
-# smallest dominant share ÷ weight gets the next task. Here A gets 3 tasks, 12/18 of the memory, and B 2, 6/9 of the GPUs.
-# Asking for too much gains nothing, and of n tenants each has at least 1/n of what matters most to it, up to whole tasks.
+# Each task of tenant A needs 1 GPU and 4 GB, and each task of tenant B needs 3 GPUs and 1 GB. The cluster has 9 GPUs
+# and 18 GB. What is an equal share? **Dominant resource fairness** (reference 5) equalises the *dominant shares*. It
+# gives the next task to the tenant with the smallest dominant share ÷ weight, and repeats this until nothing fits.
 #
-# If somebody filled the idle cluster before, tasks beyond the fair share are **preempted**, or others wait.
+# **Predict.** Both weights are 1. How many tasks does A get?
+
+# %%
+gpulab.predict("cluster.dominant", ...)
+
+# %% [markdown]
+# A gets 3 tasks, which take 3 · 4 = 12 of the 18 GB, and B gets 2 tasks, which take 2 · 3 = 6 of the 9 GPUs. Both
+# then have a dominant share of 2/3.
 #
-# **Do.** Write `fair(capacity, tenants)`, which returns `[tasks, preempted]` for each tenant. Fill from nothing; of equal
-# tenants the first in the list is next. One whose next task does not fit gets no more; one that has running + waiting
-# tasks wants no more. Compare exactly (`Fraction`): ties count. About 16 lines.
+# A tenant gains nothing by asking for more than it needs. And of n tenants, each gets at least 1/n of the resource
+# that matters most to it, up to whole tasks. If one tenant has already filled an idle cluster, its tasks beyond the
+# fair share are **preempted**, or the other tenants have to wait.
 #
-# | | |
-# |---|---|
-# | `capacity` | a number by resource |
-# | a tenant's `task` | what a task needs, by resource |
-# | `weight` | what its dominant share is divided by |
-# | `running`, `waiting` | numbers of tasks |
-# | `tasks`, `preempted` | how many it should have; how many of those that run are too many |
+# **Do.** Write `fair(capacity, tenants)`, which divides the cluster in this way.
+#
+# - `capacity` is a dictionary: the amount of each resource.
+# - A tenant is a dictionary. `task` is the amount of each resource that a task needs, `weight` is the number by
+#   which its dominant share is divided, and `running` and `waiting` are its numbers of tasks.
+# - Output: for each tenant a list `[tasks, preempted]`: how many tasks it should have, and how many of its running
+#   tasks are too many.
+# - Start with an empty cluster, and add one task at a time. If tenants are equal, the first in the list is next.
+# - A tenant whose next task does not fit gets no more tasks. A tenant that has running + waiting tasks wants no more.
+# - Compare exactly, with `Fraction`, because ties matter.
+#
+# About 16 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "fair", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -476,40 +533,50 @@ gpulab.plot.panels(
             n: dominant(r[0], t) for n, t, r in zip(names, tenants, result, strict=True)
         },
     },
-    "The first to come had all GPUs; when dominant shares are equalised, three tenants have more than a third each.",
+    "The first tenant had all GPUs. Once dominant shares are equalised, each of the three has more than a third.",
 )
 
 # %% [markdown]
-# **Why.** More than a third each, because they want different things. In Kubernetes **quotas** (`ResourceQuota`) are
-# hard limits per namespace: what A leaves unused, B cannot have. Queues such as Kueue's *borrow* instead, and take
-# back by preemption.
+# **Why.** Each tenant gets more than a third, because the tenants want different things. In Kubernetes, **quotas**
+# (`ResourceQuota`) are hard limits for a namespace, so B cannot have what A leaves unused. Queueing
+# systems such as Kueue let a tenant *borrow* instead, and take it back by preemption.
 #
 # ## B7 · Replicas that start slowly
 #
-# The **HorizontalPodAutoscaler** (reference 8) looks every 15 s at a metric, a mean over replicas, and asks for
+# The **HorizontalPodAutoscaler** (reference 8) reads a metric every 15 s, averages it over the replicas, and asks for
 #
-#     ⌈replicas × metric ÷ target⌉        (nothing, if the ratio is within 10 % of 1)
+#     ⌈replicas × metric ÷ target⌉        (no change if the ratio is within 10 % of 1)
 #
-# It scales down to the highest wish of the last 5 minutes. Of itself it knows processors and host memory; a GPU's
-# utilisation comes through an exporter and an adapter. That "utilisation" is the share of time in which *any* kernel
-# ran: it ends at 100 %, and is near it with one busy user as with a hundred.
+# When it scales down, it uses the largest number that it has asked for during the last 5 minutes. By default, it
+# can read only the use of processors and host memory. The utilisation of a GPU has to come through an exporter and
+# an adapter. It is the share of time in which *any* kernel was running, so it cannot exceed 100 %, and
+# it is close to that with one busy user as well as with a hundred.
 #
-# **Predict.** 8 replicas, target 70 % utilisation; the load is four times what they can take. The autoscaler asks
-# anew whenever all that it asked for serve. How many times, until there are enough?
+# **Predict.** There are 8 replicas, and the target is a utilisation of 70 %. The load is four times what they can
+# handle. The autoscaler asks again each time that all replicas it asked for are serving. How many times does it ask
+# until there are enough?
 
 # %%
 gpulab.predict("cluster.desired", ...)
 
 # %% [markdown]
-# A replica is not ready when it is ordered: a node may have to be started, an image of several GB fetched, weights
-# loaded. Call that the **delay** (a *cold start*). Whoever knows the load in advance, such as yesterday's by minute,
-# can order in time.
+# A replica is not ready when it is ordered. A node may have to start, an image of several GB has to be downloaded,
+# and the weights have to be loaded. This time is called the **delay** of a *cold start*. If you know the load in
+# advance, for example from yesterday's log, you can order replicas early enough.
 #
-# **Do.** Write `autoscale(load, capacity, delay, ready)`: `load` in requests per minute, `capacity` the requests per
-# minute that a replica takes, `delay` in minutes, `ready` the replicas that serve at minute 0. Return for each minute
-# how many replicas are to exist. One that is ordered in minute t is paid from t on and serves from t + delay; if
-# fewer are wanted, the newest go first, at once. `ready` suffices for the first `delay` minutes; those that you keep
-# without need you pay for. **Budget:** no minute with too few; the fewest replica-minutes. Two lines.
+# **Do.** Write `autoscale(load, capacity, delay, ready)`, which plans the replicas for a load that is known.
+#
+# - `load` lists the requests per minute for each minute. `capacity` is the number of requests per minute that a
+#   replica can handle, and `delay` is in minutes. All are whole numbers.
+# - `ready` is the number of replicas that serve at minute 0. It is enough for the first `delay` minutes. If you keep
+#   more of them than you need, you pay for them.
+# - Output: for each minute, how many replicas should exist.
+# - A replica that is ordered in minute t is paid for from t on, and serves from t + delay on. If fewer are wanted,
+#   the newest are removed first, and at once.
+# - **Budget:** there is no minute with too few serving replicas, and the sum of replica-minutes is the smallest
+#   possible.
+#
+# About two lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "autoscale", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -543,19 +610,19 @@ gpulab.plot.lines(
     },
     "minute",
     "replicas that serve",
-    "Utilisation climbs in steps of 10/7, each a delay apart; requests per replica tell at once what is missing. "
-    "Your plan lies on what is needed, and is not drawn.",
+    "With utilisation, the replicas grow by a factor of 10/7 per delay. With requests per replica, the autoscaler sees at "
+    "once how many are missing. Your plan coincides with what is needed, so it is not drawn.",
     step=True,
 )
 
 # %% [markdown]
-# **Why.** A metric that saturates hides how much is missing, and the delay multiplies the steps. Scale on what waits:
-# requests in flight, or the queue (in lab 20 A). Both reactive policies still fail at each rise, for a delay or longer:
-# headroom, or knowledge of the load, is the only cure. To **zero** replicas is cheap and makes the first user wait
-# for the whole delay.
+# **Why.** If a metric saturates, it hides how much is missing, and every further step takes a delay. Scale on what
+# is waiting instead: requests in flight, or the length of the queue (part A). Both reactive policies still fail at
+# each rise, for one delay or longer. Only spare replicas or knowledge of the load in advance prevent that. Scaling
+# to **zero** replicas is cheap, but the first user then waits for the whole delay.
 #
-# **Availability.** If a service needs n replicas, and each is up a share a of the time, independently, one spare
-# changes much:
+# **Availability.** Suppose that a service needs n replicas, and each is up for the share a of the time, independently
+# of the others. Then a single spare replica makes a large difference:
 
 
 # %%
@@ -567,20 +634,20 @@ def available(needed, there, up):
 for there in (8, 9, 10):
     share = available(8, there, 0.995)
     print(
-        f"8 needed, {there:2} there: {100 * share:7.3f} %, {30 * 24 * 60 * (1 - share):6.1f} minutes a month short, "
+        f"8 needed, {there:2} running: {100 * share:7.3f} %, {30 * 24 * 60 * (1 - share):6.1f} minutes a month with too few, "
         f"cost {there / 8:.3f}"
     )
 
 # %% [markdown]
-# Independent they are not if they share a node, a rack or a version: `topologySpreadConstraints` and a
-# `PodDisruptionBudget` are for that.
+# Replicas are not independent if they share a node, a rack or a version. `topologySpreadConstraints` and a
+# `PodDisruptionBudget` help against that.
 #
 # ## B8 · A manifest
 #
-# A service on processors, complete. A **Deployment** keeps `replicas` pods of a template alive; a **Job** runs pods
-# until they succeed.
+# Below is a complete manifest for a service that uses processors only. A **Deployment** keeps `replicas` pods of a
+# template alive, whereas a **Job** runs pods until they succeed.
 #
-# ![A manifest says how many replicas there should be. The cluster starts as many pods, each with a GPU of its own, and replaces one that dies.](drawings/replicas.svg)
+# ![A manifest states how many replicas there should be. The cluster starts that many pods, each with its own GPU, and replaces a pod that dies.](drawings/replicas.svg)
 
 # %%
 print(
@@ -624,32 +691,37 @@ spec:
 )
 
 # %% [markdown]
-# What a service with GPUs needs, and the schema does not know:
+# A service with GPUs needs more than the schema knows:
 #
-# - GPUs stand in `limits` as `nvidia.com/gpu`, whole. A limit alone is the request as well.
-# - Kubernetes itself taints no node for its GPUs. The cloud or the cluster's administrator does: here the nodes with
-#   GPUs are **tainted** `nvidia.com/gpu=present:NoSchedule`, as on Google's. NVIDIA's GPU operator labels them
-#   with `nvidia.com/gpu.product`. A pod tolerates the taint and selects the label.
-# - Processes exchange tensors through `/dev/shm`, a folder in memory of 64 MB by default. A volume `emptyDir` with
-#   `medium: Memory` is larger, and counts as memory of the container.
-# - A `startupProbe` holds the others back while weights load, for failureThreshold × periodSeconds; then the
-#   container is killed.
-# - A rolling update with `maxSurge` 1 starts the new pod *first*. A full cluster has no GPU for it.
-# - No tag, or `latest`, is whatever was pushed last.
+# - GPUs are stated in `limits` as `nvidia.com/gpu`, as a whole number. The limit alone is also the request.
+# - Kubernetes itself does not taint nodes with GPUs, but cloud providers and administrators do. Here, as in
+#   Google's cloud, nodes with GPUs are **tainted** with `nvidia.com/gpu=present:NoSchedule`. NVIDIA's GPU operator
+#   labels them with `nvidia.com/gpu.product`. A pod has to tolerate the taint and select the label.
+# - Processes exchange tensors through `/dev/shm`, a folder in memory with 64 MB by default. A volume
+#   `emptyDir` with `medium: Memory` is larger, and counts as memory of the container.
+# - A `startupProbe` holds the other probes back while weights are loaded, for failureThreshold × periodSeconds. After
+#   that time, the container is killed.
+# - A rolling update with `maxSurge: 1` starts the new pod *before* it stops an old one. A full cluster has no GPU for
+#   it.
+# - Without a tag, or with the tag `latest`, the image is whatever was pushed last.
 
 # %% [markdown]
-# **Do.** Write `manifest(service)`: the text of a manifest for the dictionary `service`, as printed below. `image`
-# goes with `version` behind a colon. The limits: `cpu`, `gpus`, and `memory_gib` and `shm_gib` together; requests
-# left out or equal. `/dev/shm` has `sizeLimit` `shm_gib`. The taint above is tolerated by its key, `product` selected
-# with `nodeSelector`. One container.
+# **Do.** Write `manifest(service)`, which returns the text of a manifest for the dictionary `service`. An example is
+# printed below.
 #
-# | `kind` | what it has |
+# - The image is `image`, a colon, and `version`. There is one container.
+# - Limits: `cpu`, `gpus`, and for memory the sum of `memory_gib` and `shm_gib`. Leave requests out, or make them
+#   equal.
+# - `/dev/shm` has a `sizeLimit` of `shm_gib`.
+# - Tolerate the taint above by its key, and select `product` with `nodeSelector`.
+#
+# | `kind` | what it needs |
 # |---|---|
-# | `Deployment` | `pods` replicas, no surge; startup and readiness probes of `/health` at `port`; the startup probe allows at least `load_seconds`, and at most twice that |
-# | `Job` (`apiVersion: batch/v1`) | `completions` and `parallelism` are `pods`; `restartPolicy` beside `containers` is `Never` or `OnFailure`; no selector, strategy, probes |
+# | `Deployment` | `pods` replicas without surge; startup and readiness probes of `/health` at `port`; the startup probe allows at least `load_seconds` and at most twice that |
+# | `Job` (`apiVersion: batch/v1`) | `completions` and `parallelism` equal to `pods`; `restartPolicy`, beside `containers`, is `Never` or `OnFailure`; no selector, strategy or probes |
 #
-# YAML contains JSON, so `json.dumps` of dictionaries is fine. The check holds your text to the schema of
-# Kubernetes 1.34, strictly: a field that it does not know is an error. About 45 lines.
+# YAML includes JSON, so `json.dumps` of dictionaries is fine. The check compares your text with the schema of
+# Kubernetes 1.34, strictly: an unknown field is an error. About 45 lines.
 
 # %%
 example = {
@@ -733,15 +805,16 @@ spec:
 gpulab.check("cluster.manifest", manifest)
 
 # %% [markdown]
-# **Why.** The schema knows that `limits` is a map of quantities; `nvidia.com/gpu: 0.5` is one. Kubernetes' API server
-# refuses that one and others when you apply the manifest. A missing toleration, a short probe or a small `/dev/shm`
-# it takes: the pod is Pending forever, killed while it loads, or dies under load because `/dev/shm` is full.
+# **Why.** To the schema, `limits` is a map of quantities, and `nvidia.com/gpu: 0.5` is such a quantity. When you
+# apply the manifest, Kubernetes' API server refuses it, and some other mistakes. But it accepts a missing
+# toleration, a short probe and a small `/dev/shm`. The pod is then pending for ever, is killed while it loads, or
+# dies under load because `/dev/shm` is full.
 #
 # ## Detective · A cluster with room
 #
-# `rank-0`, 4 H100s and 200 GiB of memory, has been Pending since yesterday. The colleague who looks after the
-# dashboard: "22 GPUs are free and terabytes of memory. It must be a bug in the scheduler; I would restart it." You
-# may move *one* running pod to a node where it can run on. Nobody tolerates a taint; `product` is what a pod selects.
+# The pod `rank-0`, which needs 4 H100s and 200 GiB of memory, has been pending since yesterday. The colleague who
+# looks after the dashboard says: "22 GPUs are free, and terabytes of memory. It must be a bug in the scheduler. I would restart it." You may move *one* running pod to another node that can run it. No pod tolerates a taint.
+# `product` is the label that a pod selects.
 
 
 # %%
@@ -777,12 +850,12 @@ print(
 gpulab.plot.bars(
     {n: free(n, "gpus") for n in nodes},
     "free GPUs",
-    caption="The dashboard: every node has free GPUs, three of them four or more.",
+    caption="The dashboard: every node has free GPUs, and three nodes have four or more.",
 )
 
 # %% [markdown]
-# **Do.** Find out for each node why the scheduler's filter refuses it, and which one pod is in the way. `nodes`,
-# `running`, `pending` and `free` are at your disposal. The cell is free.
+# **Do.** Find out for each node why the scheduler's filter rejects it, and which single pod is in the way. You can
+# use `nodes`, `running`, `pending` and `free`. Use the next cell as you like.
 
 # %%
 # Your experiment.
@@ -790,33 +863,34 @@ gpulab.plot.bars(
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: why does no node take `rank-0`, which one pod would you move, where to, and why would
-# moving one of the `dev` pods not help? A person reads this: 1 point for the pod and the reason, 1 point for numbers
-# of your own.
+# Answer in three to five sentences. Why does no node accept `rank-0`? Which pod would you move, and where to? Why
+# would it not help to move one of the `dev` pods? A person reads your answer: 1 point for the pod and the reason, 1
+# point for numbers of your own.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "room-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** 8 of the 22 free GPUs are on n0, which is tainted for maintenance, 4 are A100s on n5, and 6 are
-# fragments of two on n2, n3 and n4. The only node with 4 free H100s is n1, and it has 128 GiB left of the 200 that
-# are asked for: `etl-0` holds 640 GiB and no GPU, so 4 GPUs are stranded. I would move `etl-0` to n5, which has 704
-# GiB free; n2 to n4 have room, too. `tune-0` needs 4 H100s and has no other place. Moving one dev pod makes 3 free
-# GPUs out of 2; it takes two.
+# **2 points:** Of the 22 free GPUs, 8 are on n0, which is tainted for maintenance, 4 are A100s on n5, and 6 are
+# fragments of two on n2, n3 and n4. The only node with 4 free H100s is n1, but it has only 128 GiB of memory left,
+# and 200 GiB are needed. `etl-0` holds 640 GiB there and no GPU, so 4 GPUs are stranded. I would move `etl-0` to
+# n5, which has 704 GiB free; n2 to n4 have room, too. `tune-0` needs 4 H100s itself and fits nowhere else. Moving
+# one dev pod turns 2 free GPUs into 3, so two would have to move.
 #
-# **1 point** (without numbers): On n1 the memory is full because of `etl-0`, so its GPUs cannot be used.
+# **1 point** (without numbers): On n1, the memory is full because of `etl-0`, so its GPUs cannot be used.
 #
 # **0 points:** The GPUs are fragmented, move a dev pod. Or: restart the scheduler.
 
 # %% [markdown]
-# ## Beyond · Wait less, and put nobody off
+# ## Beyond · Wait less without delaying anyone
 #
-# Open-ended and ungraded. The queue below, 16 GPUs. The figure of merit is the sum of waiting times; nobody may start
-# later than in turn. `gang` serves those gaps first that the earliest can use. That need not be the best order.
+# This task is open-ended and ungraded. Plan the queue below for 16 GPUs. The figure of merit is the sum of waiting
+# times, and no job may start later than in turn. `gang` fills gaps in order of arrival, which need not be the best
+# order.
 #
-# | plan | waiting |
+# | plan | sum of waiting times |
 # |---|---|
-# | in turn, nobody passes | 559 |
-# | `gang` | the cell below |
-# | ours: 400 random changes of the order in which jobs are placed | 220 |
-# | bound: GPUs as one machine that may stop and go on, the shortest work first | the cell below |
+# | in turn, no job passes another | 559 |
+# | `gang` | printed by the next cell |
+# | ours: 400 random changes to the order in which jobs are placed | 220 |
+# | bound: all GPUs as one machine that can interrupt jobs, shortest remaining work first | printed by the next cell |
 
 # %%
 gpulab.need(gang)
@@ -826,7 +900,7 @@ later = [[int(number) for number in job.split()] for job in later.split(", ")]
 
 
 def bound(jobs, gpus):
-    """No plan's sum of waiting times is smaller: jobs share one machine of all GPUs, shortest rest first."""
+    """A lower bound of the waiting: one machine with all GPUs runs the shortest remaining job first."""
     left, clock, ended = {}, 0.0, 0.0
     arrivals = sorted((arrival, i) for i, (arrival, *_) in enumerate(jobs))
     while arrivals or left:
@@ -846,7 +920,7 @@ def bound(jobs, gpus):
 
 
 def in_turn(jobs, gpus):
-    """When each would start if nobody might pass another."""
+    """When each job would start if no job could pass another."""
     placed, at = [], 0
     for arrival, wanted, duration in jobs:
         at = max(at, arrival)
@@ -857,13 +931,13 @@ def in_turn(jobs, gpus):
 
 
 def waiting(starts):
-    """The figure of merit. Raises ValueError for more GPUs than 16, and names those who are put off."""
+    """The figure of merit. Raises ValueError for more than 16 GPUs, and names jobs that are delayed."""
     cluster.planned([(wanted, duration) for _, wanted, duration in later], starts, 16)
-    put_off = [
+    delayed = [
         i for i, (start, latest) in enumerate(zip(starts, in_turn(later, 16), strict=True)) if start > latest
     ]
-    if put_off:
-        print(f"put off: jobs {put_off}")
+    if delayed:
+        print(f"delayed: jobs {delayed}")
     return sum(start - arrival for start, (arrival, *_) in zip(starts, later, strict=True))
 
 
@@ -875,31 +949,31 @@ print(f"in turn {waiting(in_turn(later, 16))}, gang {waiting(gang(later, 16))}, 
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. Requests: 3g.40gb, 4g.40gb. The 3g was put at slice 0 of GPU 0. What follows?</summary>
+# <details><summary>1. Requests are 3g.40gb and 4g.40gb. The 3g was placed at slice 0 of GPU 0. What follows?</summary>
 #
-# The 4g starts at 0 only, so it needs a second GPU. At slice 4 the 3g would have left room for it.
+# A 4g can start only at 0, so it needs a second GPU. If the 3g were at slice 4, there would be room for the 4g.
 # </details>
 #
-# <details><summary>2. 12 GPUs are free and a pod of 4 is Pending. Name four possible reasons.</summary>
+# <details><summary>2. 12 GPUs are free, and a pod with 4 GPUs is pending. Name four possible reasons.</summary>
 #
-# Fragments; a taint that is not tolerated; a label that does not fit; memory or processors used up where GPUs are
-# free.
+# Fragments; a taint that the pod does not tolerate; a label that does not match; no memory or processors left where
+# GPUs are free.
 # </details>
 #
-# <details><summary>3. A wide job waits. When may a small one go first?</summary>
+# <details><summary>3. A wide job waits. When may a small job start before it?</summary>
 #
-# If, by the durations, nobody in front starts later for it: it ends in time, or uses GPUs that are left beside the
-# wide one.
+# If, according to the durations, no earlier job starts later because of it: the small job ends in time, or it uses
+# GPUs that the wide job leaves free.
 # </details>
 #
-# <details><summary>4. 10 replicas at 100 % utilisation, target 50 %. What does the autoscaler ask for, and what is needed?</summary>
+# <details><summary>4. 10 replicas have a utilisation of 100 %, and the target is 50 %. What does the autoscaler ask for, and what is needed?</summary>
 #
-# 20. What is needed, the utilisation does not say: it ends at 100 %.
+# It asks for 20. How many are needed cannot be read from the utilisation, because it cannot exceed 100 %.
 # </details>
 #
-# <details><summary>5. A manifest passes the schema, and its pod restarts every 30 seconds. Why?</summary>
+# <details><summary>5. A manifest passes the schema, but its pod restarts every 30 seconds. Why?</summary>
 #
-# Its probe gives it 3 · 10 s, the default, and the weights load longer.
+# Its startup probe allows the default of 3 · 10 s, and loading the weights takes longer.
 # </details>
 
 # %%
@@ -910,29 +984,31 @@ gpulab.recap("20")
 #
 # | question | rule |
 # |---|---|
-# | GPUs in a manifest | `limits`, whole; request = limit |
-# | MIG on A100, H100 | 7 compute, 8 memory slices; 4g starts at 0, 3g at 0 or 4, 2g at 0, 2, 4; last start first |
-# | share one GPU | MPS: trusted, small kernels; MIG: strangers, latency; time-slicing: mostly idle |
-# | pack | decreasing by dominant share, islands first |
+# | GPUs in a manifest | in `limits`, a whole number; request = limit |
+# | MIG on A100 and H100 | 7 compute slices, 8 memory slices; a 4g starts at 0, a 3g at 0 or 4, a 2g at 0, 2 or 4; use the last start first |
+# | share one GPU | MPS: trusted processes, small kernels; MIG: strangers, latency; time-slicing: mostly idle processes |
+# | pack | by decreasing dominant share, into islands |
 # | gang | all pods or none |
-# | backfill | into gaps, if nobody in front is put off |
-# | fair | smallest dominant share ÷ weight is next |
-# | autoscaler | ⌈replicas × metric ÷ target⌉, ±10 % nothing; metrics that do not saturate |
-# | slow start | what is needed from now until now + delay |
-# | `/dev/shm` | `emptyDir`, `medium: Memory`; counts as memory |
+# | backfill | into gaps, if no earlier job is delayed |
+# | fair | the smallest dominant share ÷ weight is next |
+# | autoscaler | ⌈replicas × metric ÷ target⌉, no change within 10 %; use metrics that do not saturate |
+# | slow start | what is needed between now and now + delay |
+# | `/dev/shm` | `emptyDir` with `medium: Memory`; counts as memory |
 # | update on a full cluster | `maxSurge: 0` |
 #
 # ### Claims you will meet, and what is right
 #
-# - *GPUs are indivisible: one GPU per pod.* A pod may ask for many; parts come from MIG, time-slicing, MPS or DRA.
-# - *Sharing means MPS and "model parallel sharing".* The second does not exist; MIG and time-slicing are missing.
-# - *cgroups isolate GPU memory.* They limit processors, host memory and access to devices. Limits of GPU memory by
-#   cgroup need MPS of CUDA 13.4.
-# - *Time-slicing with 4 replicas gives each a quarter of the memory.* It gives each all of it, until it is full.
-# - *MIG has 7 slices of everything.* 7 of compute, 8 of memory; two 3g fill the memory.
+# - *GPUs are indivisible: one GPU per pod.* A pod can ask for many. Parts of a GPU come from MIG, time-slicing, MPS
+#   or DRA.
+# - *Sharing means MPS and "model parallel sharing".* The second does not exist, and MIG and time-slicing are missing.
+# - *cgroups isolate GPU memory.* They limit processors, host memory and access to devices. Limiting GPU memory by
+#   cgroup requires the MPS of CUDA 13.4.
+# - *Time-slicing with 4 replicas gives each a quarter of the memory.* It gives all of the memory to each, until it is
+#   full.
+# - *MIG has 7 slices of everything.* It has 7 of compute and 8 of memory, and two 3g fill the memory.
 # - *Set GPU requests lower than limits.* Kubernetes refuses it.
-# - *Scale on GPU utilisation.* It says that a kernel ran, and ends at 100 %.
-# - *It passes the schema, so it runs.* The schema knows fields and types.
+# - *Scale on GPU utilisation.* It only says that a kernel was running, and cannot exceed 100 %.
+# - *It passes the schema, so it runs.* The schema knows only fields and types.
 #
 # ### References
 #

@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "21"
-#     hours: 2
+#     hours: 3.5
 #     topics: [C22.6, C22.7, C22.8, C22.9, C22.10]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 21 · Edge: models on small devices
 #
-# **About two hours.** You need lab 13 (codes, scales, zero points, groups). The small devices in this lab are
+# **3 to 5 hours.** You need lab 13 (codes, scales, zero points, groups). The small devices in this lab are
 # modelled from their data sheets. What ONNX Runtime does is measured on your CPU.
 #
 # By the end of this lab, you can

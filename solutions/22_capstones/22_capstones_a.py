@@ -13,16 +13,16 @@
 # %% [markdown]
 # # 22A · Project: an attention kernel
 #
-# **About five hours.** You need lab 12, above all its part B, and lab 11 (Triton).
+# **3.5 to 6 hours.** You need lab 12, above all its part B, and lab 11 (Triton).
 #
-# A project has a specification, milestones, a referee and a leaderboard. Nobody tells you the way. Correctness gives 40
-# points, what it costs 40, your report 20.
+# A project has a specification, milestones, a referee and a leaderboard, but nobody shows you the way. You get up
+# to 40 points for correctness, 40 for cost, and 20 for your report.
 #
-# When you are through, you can
+# By the end of this project, you can
 #
 # 1. write exact attention, forward and backward, for heads that share keys and for any length;
-# 2. derive what a kernel must move before you write it, and say which tile gives what;
-# 3. find the instructions that are no products, and remove them;
+# 2. derive what a kernel has to move before you write it, and say what each tile size gains;
+# 3. find the instructions that are not products, and remove them;
 # 4. say what determinism costs in the backward pass;
 # 5. report a result with its counts, its limits, and what you would do next.
 
@@ -42,35 +42,43 @@ gpulab.start("22")
 # %% [markdown]
 # ## 1 · The specification
 #
-# **Shapes.** q and dout are (heads, n, 64); k and v are (shared, m, 64), where heads is a multiple of shared: query head
-# h uses key head h // (heads / shared), **grouped-query attention**. All four are float16; out, lse, shares, dq, dk and dv
-# are float32. q comes scaled. n and m are any lengths from 1 on.
+# **Shapes.** q and dout are (heads, n, 64), and k and v are (shared, m, 64). These four are float16. out, lse,
+# shares, dq, dk and dv are float32. heads is a multiple of shared, and query head h uses key head h // (heads /
+# shared). This is called **grouped-query attention**. n and m can be any lengths from 1 up.
 #
-# **Causal** is 0 or 1. With 1, m ≥ n, and query i sees key j where j ≤ i + m − n. With 0 it sees all keys.
+# ![Grouped-query attention with 4 query heads and 2 key heads. Query heads 0 and 1 use key head 0, and query heads 2 and 3 use key head 1. The rows of a program are taken from all heads of a group, sorted by position.](drawings/grouped.svg)
 #
-# **Exact.** Logits reach ±100s in forward. Results are held to float64: forward to 2e-3, backward to 5e-3 relative + 2e-2.
+# **Scale.** q is already divided by √d. Do not scale it again.
 #
-# **Kernels** are Triton's. Host code launches them; it may ask for shapes, not for contents. No results before the
-# launch: each output holds garbage, and each element must be written.
+# **Causal** is 0 or 1. If it is 1, then m ≥ n, and query i sees key j if j ≤ i + m − n. If it is 0, every query sees
+# all keys.
 #
-# **Counted** are bytes that loads ask for, warp instructions, spilled registers and atomics. A count at the budget or
-# below has all its points; from there to the naive count they shrink, on a logarithmic scale. *Merit* on the
-# leaderboard is the way from naive, 0, to the bound, 100, that no kernel goes beyond.
+# **Exact.** In forward, logits can reach the hundreds, positive or negative. Results are compared with float64. The
+# tolerance is 2e-3 in forward, and 5e-3 relative + 2e-2 absolute in backward.
 #
-# **Predict.** 8 query heads share one head of 200 keys, with 4 queries each. With a program for each query head, how many
-# bytes of keys and values are loaded?
+# **Kernels** are written in Triton. The host code launches them. It may use shapes but not contents, and may not
+# compute results itself. Every output initially holds garbage, so each element has to be written.
+#
+# **Counted** are the bytes that loads request, warp instructions, spilled registers and atomics. A count at or
+# below the budget earns all of its points. Between the budget and the naive count the points shrink, on a
+# logarithmic scale. On the leaderboard, *merit* is 0 at the naive count and 100 at the bound, which no kernel can
+# beat.
+#
+# **Predict.** 8 query heads share one head of 200 keys, and there are 4 queries in each. With one program for each
+# query head, how many bytes of keys and values are loaded?
 
 # %%
 gpulab.predict("attention_project.shared", ...)
 
 # %% [markdown]
-# **See.** What a program of R rows must load, causal, by formula: rows of one head, and rows of all heads that share
-# keys. Rows of a group are sorted by position: row r is position r // g of head r % g, with g = heads / shared.
+# **See.** The next cell computes how many bytes forward loads with R rows a program, in the causal case. It
+# compares rows of one head with rows of all heads that share keys (a group). The rows of a group are sorted by
+# position: row r is position r // g of head r % g, where g = heads / shared.
 
 
 # %%
 def loaded(heads, shared, n, m, rows, together):
-    """Bytes that forward loads: q once, and keys and values up to the last row's position."""
+    """Bytes that forward loads: q once, and keys and values up to the position of each program's last row."""
     rows_of = heads // shared if together else 1
     groups = heads // rows_of
     total = heads * n
@@ -93,7 +101,7 @@ picture = plot.lines(
     curves,
     "rows of a program",
     "kB loaded",
-    "With few queries a larger tile helps only where its rows come from several heads.",
+    "With few queries, a larger tile helps only if its rows come from several heads.",
     log_x=True,
     log_y=True,
 )
@@ -102,12 +110,13 @@ picture.axes.minorticks_off()
 picture
 
 # %% [markdown]
-# **Why.** A tile of 128 rows needs 128 rows to work on. Four queries of one head fill a 32nd of it; with the eight heads
-# that use the same keys it is a quarter, and keys are loaded once. Larger tiles load less, and a block's registers hold
-# them: rows × 64 unfinished outputs and rows × columns scores. The report's `spill_bytes` says when they no longer fit.
+# **Why.** A tile of 128 rows is useful only if there are 128 rows to work on. Four queries of one head fill a 32nd
+# of it. Together with the other seven heads that use the same keys, they fill a quarter, and the keys are loaded
+# only once. Larger tiles load less, but a block's registers have to hold them: rows × 64 unfinished outputs, and
+# rows × columns scores. If they no longer fit, the report shows `spill_bytes`.
 #
-# **Predict.** 4 and 2 heads, n = m = 256, causal, 128 rows of a group in a program. Keys end with the last row's. Of all
-# pairs that the programs visit, what share counts?
+# **Predict.** There are 4 query heads and 2 key heads, n = m = 256, causal, and 128 rows of a group in each program.
+# Each program visits the keys up to those of its last row. What percentage of the visited pairs counts?
 
 # %%
 gpulab.predict("attention_project.wasted", ...)
@@ -115,12 +124,16 @@ gpulab.predict("attention_project.wasted", ...)
 # %% [markdown]
 # ## 2 · Milestone 1: forward
 #
-# **Do.** Write `forward(q, k, v, out, lse, causal)`, which launches your kernel. `q.shape` can be asked for; a
-# `tl.constexpr` may depend on shapes and on `causal`. **Budget:** keys loaded once for the heads that share them, and none
-# that no row sees (a tenth more than 128 rows a program load); with few queries, too; one instruction for each pair of a
-# query and a key that it sees; no spills. About 50 lines.
+# **Do.** Write `forward(q, k, v, out, lse, causal)`, which launches your kernel and fills `out` and `lse`.
 #
-# *Naive* is `blocks` of lab 12 with a second program index: 64 queries of one head, all keys, a mask in every turn.
+# - You may use `q.shape`. A `tl.constexpr` may depend on shapes and on `causal`.
+# - **Budget**, bytes: heads that share keys load them once, also with few queries, and no program loads keys that
+#   none of its rows sees. You may use a tenth more than programs with 128 rows need.
+# - **Budget**, instructions: one for each pair of a query and a key that it sees.
+# - **Budget**, registers: no spills.
+#
+# About 50 lines. The *naive* kernel is `blocks` of lab 12 with a second program index: 64 queries of one head, all
+# keys, and a mask in every iteration.
 
 
 # %% nbgrader={"grade": false, "grade_id": "forward", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -190,7 +203,7 @@ def forward(q, k, v, out, lse, causal):
 gpulab.check("attention_project.forward", forward)
 
 # %% [markdown]
-# **See.** The naive kernel is here, to be measured beside yours at three shapes.
+# **See.** Here is the naive kernel, so that you can measure it beside yours at three shapes.
 
 
 # %%
@@ -235,7 +248,7 @@ rng = np.random.default_rng(22)
 
 
 def inputs(heads, shared, n, m):
-    """q (scaled), k and v on the device, and room for out and lse."""
+    """q (already scaled), k and v on the device, and arrays for out and lse."""
     q = rng.standard_normal((heads, n, D)) / math.sqrt(D)
     k, v = rng.standard_normal((2, shared, m, D))
     made = [x.astype(np.float16) for x in (q, k, v)]
@@ -267,33 +280,40 @@ plot.panels(
             n: 100 * mine[n]["instructions"] / simple[n]["instructions"] for n in SHAPES
         },
     },
-    "Sharing keys between heads gains most where queries are few; leaving tiles out gains where they are many.",
+    "Sharing keys between heads gains the most if there are few queries. Skipping tiles gains if there are many.",
 )
 
 # %% [markdown]
-# **Why.** Causal attention visits half of the pairs at best, so naive pays twice in both counts. On larger shapes than these the
-# share on the diagonal shrinks, and with it what masks cost. Mind the other side: 128 rows a program are few programs. An
-# A100 has 108 SMs, and with fewer blocks than that most of them idle; real kernels then split the keys among
-# several programs and merge (lab 19).
+# **Why.** Causal attention needs only about half of the pairs, so the naive kernel pays twice in both counts. With
+# larger shapes than these, the diagonal becomes a smaller share, and with it the cost of masks. There is a
+# disadvantage: with 128 rows in each, there are few programs. An A100 has 108 SMs, and with fewer blocks than that
+# some of them are idle. Real kernels then split the keys among several programs and merge their results (lab 19).
 #
 # ## 3 · Milestone 2: backward
 #
-# With P = exp(S − lse), shares = Σ dout · out for each row, and dS = P ∘ (dout · Vᵀ − shares):
+# Let P = exp(S − lse), and for each row shares = Σ dout · out. Then dS = P ∘ (dout · Vᵀ − shares), and
 #
 # > dV = Pᵀ · dout, dK = dSᵀ · Q, dQ = dS · K
 #
-# Heads that share keys share their gradients: dk and dv are sums over all of them. Sums in any order would be quicker to write, with
-# atomics, and the last bits would change from run to run. The specification forbids it: **no atomics**.
+# Heads that share keys share the gradients of these keys, so dk and dv are sums over all heads of a group. It would
+# be easiest to add them up with atomics in any order, but then the last bits would change from run to run. For this
+# reason the specification requires **no atomics**.
 #
-# **Predict.** With one kernel for dk and dv and one for dq, how many products of tiles are there, in place of five?
+# **Predict.** A single kernel that computes everything needs five products of tiles. How many are needed with one
+# kernel for dk and dv and another for dq?
 
 # %%
 gpulab.predict("attention_project.products", ...)
 
 # %% [markdown]
-# **Do.** Write `backward(q, k, v, out, lse, dout, causal, shares, dq, dk, dv)`. It fills the last four; as many kernels as
-# you like. Logits reach ±20. **Budget:** no atomics; a tenth more bytes than tiles of 64 load in two loops without tiles
-# beyond the diagonal; 2,000 instructions for each 64 × 32 tile that such loops visit. About 90 lines.
+# **Do.** Write `backward(q, k, v, out, lse, dout, causal, shares, dq, dk, dv)`, which fills the last four arrays.
+#
+# - You may launch as many kernels as you like. Logits reach ±20.
+# - **Budget**, atomics: none.
+# - **Budget**, bytes: a tenth more than two loops over tiles of 64 need that skip tiles beyond the diagonal.
+# - **Budget**, instructions: 2,000 for each 64 × 32 tile that such loops visit.
+#
+# About 90 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -401,7 +421,8 @@ def backward(q, k, v, out, lse, dout, causal, shares, dq, dk, dv):
 gpulab.check("attention_project.backward", backward)
 
 # %% [markdown]
-# **See.** Forward and backward together against autograd, and where backward's instructions go.
+# **See.** The next cell compares forward and backward together with autograd, and shows how many instructions each
+# takes.
 
 # %%
 gpulab.need(forward, backward)
@@ -425,31 +446,33 @@ parts = {"forward": gpulab.profile(forward, *on_device, 1), "backward": counted}
 pairs = heads * sum(i + 1 + m - n for i in range(n))
 plot.bars(
     {name: report["instructions"] / pairs for name, report in parts.items()},
-    "warp instructions per pair that counts",
-    caption="Backward has seven products where forward has two, and masks in every tile.",
+    "warp instructions for each pair that counts",
+    caption="Backward has seven products, whereas forward has two, and it has masks in every tile.",
 )
 
 # %% [markdown]
-# **Why.** An `mma` instruction makes 2,048 multiply-adds, and a pair needs 128 of them forward, 448 backward with two loops: a
-# 16th and a fifth of an instruction. The rest of your bars are loads, fragments on their way through shared memory,
-# exponentials, masks. That is what is left to win.
+# **Why.** One `mma` instruction performs 2,048 multiply-adds. A pair needs 128 of them in forward, and 448 in
+# backward with two loops. That is 128/2,048 = 1/16 and 448/2,048, about 1/5, of an instruction. The rest of your
+# bars are loads, fragments that move through shared memory, exponentials and masks. That is where you can still
+# improve.
 #
 # ## 4 · The referee, and the leaderboard
 #
-# The checks above are the referee: their counts are exact for one PTX, so the same kernel has the same score on every
-# machine. `leaderboard.enter` puts what they last counted on a board beside your progress; `gpulab leaderboard` shows it
-# in a terminal, `gpulab leaderboard --export FILE --as NAME` writes your entries for others, and `--import FILE` takes
-# theirs in.
+# The checks above are the referee. Their counts are exact for a given PTX, so the same kernel gets the same score
+# on every machine. `leaderboard.enter` puts the last counts on a board, which is stored with your progress. In a
+# terminal, `gpulab leaderboard` shows it, `gpulab leaderboard --export FILE --as NAME` writes your entries for
+# others, and `--import FILE` adds theirs.
 
 # %%
 gpulab.need(forward, backward)
 leaderboard.enter("attention", "first version")
 
 # %% [markdown]
-# What can still be won, roughly in order: tiles of 256 rows with 8 warps (bytes), 64 columns a turn (instructions), interior
-# tiles without masks in backward, `exp2` there too, k and v loaded through `tl.make_block_ptr`. Enter each attempt under its own name.
+# Here is what you can still improve, roughly in this order: tiles of 256 rows with 8 warps (bytes); 64 columns an
+# iteration (instructions); in backward, tiles without masks away from the diagonal, and `exp2`; loading k and v
+# through `tl.make_block_ptr`. Enter each attempt under its own name.
 #
-# On a GPU the next cell measures your forward kernel beside PyTorch's fused attention.
+# On a GPU, the next cell measures your forward kernel beside PyTorch's fused attention.
 
 # %%
 if not device.uses_gpu():
@@ -476,60 +499,62 @@ else:
 # %% [markdown]
 # ## 5 · The report
 #
-# One page, for somebody who has to decide whether to use your kernels. **20 points:**
+# Write one page for a person who has to decide whether to use your kernels. **20 points:**
 #
 # | points | for |
 # |---|---|
-# | 5 | what is exact and how you know it: shapes tried, errors, against what |
-# | 5 | a derivation: bytes or instructions of one of your kernels by formula, beside the count |
-# | 5 | one decision with both counts: what you tried, what it won, what it cost elsewhere |
-# | 5 | limits: where your kernels would be slow on a GPU, which count does not show it, what you would do next |
+# | 5 | what is exact and how you know it: the shapes you tried, the errors, and what you compared with |
+# | 5 | a derivation: the bytes or instructions of one of your kernels by formula, beside the count |
+# | 5 | one decision with both counts: what you tried, what it gained, and what it cost elsewhere |
+# | 5 | limits: where your kernels would be slow on a GPU, which count does not show it, and what you would do next |
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "attention-report", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false}
 # **A report with full points says, for example:**
 #
-# *Exact.* Held to float64 at 7 shapes (1 to 8 query heads a key head, 10 × 17 to 192 × 192, causal and not, logits of ±100):
-# out within 2e-3. Backward held to autograd in float64, 4/2 heads, 100 × 128: dq within 3.4e-3 on elements
-# of up to 11.7, dk and dv within 1e-3 on up to 1.9.
+# *Exact.* Forward was compared with float64 at 7 shapes (1 to 8 query heads a key head, 10 × 17 to 192 × 192,
+# causal and not, logits up to ±100) and is within 2e-3. Backward was compared with autograd in float64 at 4/2
+# heads, 100 × 128: dq is within 3.4e-3, where elements reach 11.7, and dk and dv are within 1e-3, where they reach
+# 1.9.
 #
-# *Derived.* Forward, 2/1 heads, 192 × 192: q once is 49,152 B; three programs of 128 rows see 64, 128 and 192 keys, 384 · 2 ·
-# 64 · 2 B = 98,304 B. Together 147,456 B; the check counted 147,456.
+# *Derived.* Forward with 2/1 heads, 192 × 192: reading q once takes 49,152 B. Three programs of 128 rows see 64,
+# 128 and 192 keys, and 384 · 2 · 64 · 2 B = 98,304 B. Together that is 147,456 B, and the check counted 147,456.
 #
-# *Decided.* 64 columns a turn instead of 32: 30,448 instructions instead of 33,124, but 253 registers a thread instead of 202. There
-# are 255 at most: a few more lines would spill. I kept 32.
+# *Decided.* 64 columns an iteration instead of 32 take 30,448 instructions instead of 33,124, but 253 registers a
+# thread instead of 202. The maximum is 255, so a few more lines would spill. I kept 32.
 #
-# *Limits.* One head of keys and 128 rows make 3 blocks; an A100 has 108 SMs. Counts do not show idle SMs. Next: split keys
-# among programs where blocks are few. In backward, masks in every tile cost a select a score; only the diagonal needs them.
+# *Limits.* One head of keys and 128 rows make 3 blocks, but an A100 has 108 SMs. Counts do not show idle SMs. The
+# next step is to split keys among programs if there are few blocks. In backward, masks in every tile cost one
+# select for each score, although only tiles on the diagonal need them.
 #
-# *Points are taken off* for numbers without the shape they were counted at, for "faster" without a count, for a
-# derivation that the count contradicts without a word.
+# *Points are taken off* for numbers without the shape they were counted at, for "faster" without a count, and for a
+# derivation that differs from the count without an explanation.
 
 # %% [markdown]
 # ## Recap
 #
 # <details><summary>1. Why do rows of several heads in one program save bytes?</summary>
 #
-# They use the same keys: a load serves g times as many rows. With few queries it also fills the tile.
+# They use the same keys, so one load serves g times as many rows. With few queries, they also fill the tile.
 # </details>
 #
-# <details><summary>2. Why sorted by position, and not head by head?</summary>
+# <details><summary>2. Why are rows sorted by position instead of by head?</summary>
 #
-# All rows of the tile then end at nearly the same key, so few tiles of keys are visited for a part of the rows only.
+# All rows of a tile then end at nearly the same key, so few tiles of keys are visited for only some of the rows.
 # </details>
 #
 # <details><summary>3. What do larger tiles cost?</summary>
 #
-# Registers, until they spill; fewer blocks; more pairs beyond the diagonal in each tile.
+# They need more registers, up to spilling, they leave fewer blocks, and each tile has more pairs beyond the diagonal.
 # </details>
 #
 # <details><summary>4. What does determinism cost here?</summary>
 #
-# Seven products instead of five, because scores and dP are computed once for dq and once for dk and dv.
+# Seven products instead of five, because scores and dP are computed twice: once for dq, and once for dk and dv.
 # </details>
 #
-# <details><summary>5. Two kernels with the same counts: are they equally fast?</summary>
+# <details><summary>5. Two kernels have the same counts. Are they equally fast?</summary>
 #
-# Not necessarily: counts know nothing of latency, of idle SMs, of overlap. They bound what a kernel must do.
+# Not necessarily. Counts do not include latency, idle SMs or overlap. They state how much work a kernel has to do.
 # </details>
 
 # %%
@@ -540,20 +565,20 @@ gpulab.recap("22")
 #
 # | question | rule |
 # |---|---|
-# | bytes forward, R rows of a group | itemsize · d · (heads·n + shared · Σ 2 · keys of the last row) |
-# | instructions of products | pairs · 2·d / 2,048 forward, 7/2 of it backward in two loops |
+# | bytes of forward, with R rows of a group | itemsize · d · (heads·n + shared · Σ 2 · keys of the last row) |
+# | instructions of products | pairs · 2·d / 2,048 in forward, 7/2 of it in backward with two loops |
 # | row r of a group of g heads | position r // g, head r % g |
 # | keys without a mask | up to the first row's last key, rounded down to a tile |
-# | dk, dv of a shared head | sums over all its query heads |
-# | no atomics | each result has one program that adds it up |
+# | dk, dv of a shared head | sums over all of its query heads |
+# | no atomics | one program adds up each result |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Grouped-query attention makes attention cheaper to compute.* The products are the same. Keys, values and the cache
-#   are smaller, and kernels that use it load them fewer times.
-# - *FlashAttention is deterministic.* Its forward pass is. Backward adds dq with atomics unless asked not to: the library
-#   has a flag `deterministic`, which is slower and needs more memory (its README).
-# - *A fused kernel must be fast.* A fused kernel with few blocks leaves a large GPU idle.
+# - *Grouped-query attention makes attention cheaper to compute.* The products are the same. The keys, the values
+#   and the cache are smaller, and kernels that make use of it load them fewer times.
+# - *FlashAttention is deterministic.* Its forward pass is. The backward pass adds dq with atomics unless you set the
+#   library's flag `deterministic`, which is slower and needs more memory (its README).
+# - *A fused kernel must be fast.* A fused kernel with few blocks leaves most of a large GPU idle.
 #
 # ### References
 #

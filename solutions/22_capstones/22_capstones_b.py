@@ -13,19 +13,20 @@
 # %% [markdown]
 # # 22B · Project: a training pipeline
 #
-# **About five hours.** You need lab 17 (layouts, schedules, pipelines on real ranks) and lab 18 (checkpoints, failures).
+# **4.5 to 7 hours.** You need lab 17 (layouts, schedules, pipelines on real ranks) and lab 18 (checkpoints,
+# failures).
 #
-# You plan the training of a published model on a published machine, draw up a timetable for its pipeline, and run a
-# small pipeline of real processes that computes what one process would. Correctness gives 40 points, what it costs 40,
-# your report 20.
+# You plan the training of a published model on a published machine, you write the timetable of its pipeline, and you
+# run a small pipeline of real processes that computes the same as a single process. You get up to 40 points for
+# correctness, 40 for cost, and 20 for your report.
 #
-# When you are through, you can
+# By the end of this project, you can
 #
 # 1. search a space of layouts under a memory limit, with recomputation as one of its dimensions;
-# 2. say what checkpoints and failures add to a run, and choose their interval;
-# 3. build schedules for a given time of messages and a given room for activations;
-# 4. train through a pipeline with tied weights, and prove that nothing has changed;
-# 5. report a plan with its assumptions.
+# 2. say what checkpoints and failures add to a run, and choose the interval between checkpoints;
+# 3. build schedules for given message times and a given limit on activations;
+# 4. train through a pipeline with tied weights, and prove that the result is unchanged;
+# 5. report a plan together with its assumptions.
 
 # %%
 import itertools
@@ -46,20 +47,20 @@ gpulab.start("22")
 # %% [markdown]
 # ## 1 · The specification
 #
-# **The plan** is a dictionary: `tensor`, `pipeline`, `data`, `micro` and `order` as in lab 17, `recompute` (of how many
-# layers of each stage only the input is kept, 0 to all), `interval` (seconds of work between two checkpoints). The
-# judge's clock is `runs.days(model, cluster, plan)`: formulas and sources are in `help(layouts.cost)` and
-# `help(runs.days)`. It is modelled, and says what it leaves out.
+# **The plan** is a dictionary. Its keys `tensor`, `pipeline`, `data`, `micro` and `order` are those of lab 17.
+# `recompute` is the number of layers of each stage for which only the input is kept, from 0 to all. `interval` is the
+# number of seconds of work between two checkpoints. The judge's clock is `runs.days(model, cluster, plan)`. It is a
+# model. Its formulas, its sources and what it leaves out are in `help(layouts.cost)` and `help(runs.days)`.
 #
-# **The timetable** is a schedule as in lab 17, with words `"F0"`, `"B0"`, `"W0"`. New are the times of F, B and W, the
-# time of a message between devices, and the **room**: how many micro-batches a device may hold. A micro-batch
-# takes room from the start of its F to the end of its W.
+# **The timetable** is a schedule as in lab 17, made of words such as `"F0"`, `"B0"` and `"W0"`. New are separate
+# times for F, B and W, the time of a message between devices, and the **room**: how many micro-batches a device can
+# hold at once. A micro-batch takes up room from the start of its F to the end of its W.
 #
-# **The training** runs on real processes that share nothing but messages. The referee carries and counts them.
-# Results are held to one process in float64.
+# **The training** runs on real processes, which share nothing but messages. The referee transports and counts the
+# messages. The results are compared with one process in float64.
 #
-# *Merit* on the leaderboard is the way from naive, 0, to the bound, 100, on a logarithmic scale (to a bound of 0 %, a
-# linear one).
+# On the leaderboard, *merit* is 0 at the naive count and 100 at the bound, on a logarithmic scale. If the bound is
+# 0 %, the scale is linear.
 
 # %%
 h100 = hardware.find("H100")
@@ -94,13 +95,13 @@ print(
 # %% [markdown]
 # ## 2 · Milestone 1: the plan
 #
-# **Predict.** On how many H100s do at least the states of GPT-3 fit, by 16 bytes a parameter?
+# **Predict.** The states of GPT-3 take 16 bytes a parameter. On how many H100s do they fit at least?
 
 # %%
 gpulab.predict("training_project.states", ...)
 
 # %% [markdown]
-# **See.** One layout, and what recomputation does to its memory and its time.
+# **See.** The next cell takes one layout, and shows how recomputation changes its memory and its time.
 
 # %%
 layout = {"tensor": 8, "pipeline": 8, "data": 1, "order": ("tensor", "data", "pipeline")}
@@ -121,15 +122,21 @@ plot.lines(
     {"this layout": points},
     "hours of work between two checkpoints",
     "days of the run",
-    "Too often costs checkpoints, too seldom costs what a failure throws away; between them the curve is flat.",
+    "Saving too often costs checkpoints, and too seldom costs work that failures destroy. Between them, the curve is flat.",
     log_x=True,
 )
 
 # %% [markdown]
-# **Do.** Write `plan(model, cluster)`: the dictionary with the fewest days that fits. It is asked for models of 7 to 175
-# billion parameters on 8 to 128 GPUs, on fast and slow links; an answer should take seconds. **Budget:** at most 1 %
-# longer than the best plan, on the worst of three clusters; naive is 100 %; tensor parallelism over the node with all
-# layers recomputed is beyond that. About 30 lines.
+# **Do.** Write `plan(model, cluster)`, which returns the plan with the fewest days that fits into memory.
+#
+# - `model` and `cluster` are dictionaries like `MODEL` and `CLUSTER` above. The check uses models of 7 to 175 billion
+#   parameters on 8 to 128 GPUs with fast and slow links.
+# - Output: a plan with all seven keys of the specification.
+# - An answer should take seconds.
+# - **Budget:** on the worst of three clusters, the run takes at most 1 % longer than with the best plan. Naive is
+#   100 % longer; tensor parallelism over the node with all layers recomputed is even worse.
+#
+# About 30 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -189,26 +196,28 @@ plot.panels(
         }
         for part in ("compute", "bubble", "tensor")
     },
-    "What a step spends: larger micro-batches and less recomputation save compute, and may lengthen the bubble.",
+    "Where the time of a step goes. Larger micro-batches and less recomputation save compute, but may lengthen the bubble.",
 )
 
 # %% [markdown]
-# **Why.** Memory is the budget: each gigabyte that states do not take buys activations, and so larger micro-batches or less
-# recomputation. Recomputing a layer costs a third of its compute and half of its all-reduces. Near the best interval the
-# days hardly change, so √(2 · C · M) is good enough.
+# **Why.** Memory is the limit. Each gigabyte that the states do not take can hold activations, which allows larger
+# micro-batches or less recomputation. Recomputing a layer adds a third to its compute and half to its all-reduces.
+# Near the best interval, the number of days hardly changes, so the approximation √(2 · C · M) is good enough. C is
+# the time of a checkpoint, and M the mean time between failures.
 #
 # ## 3 · Milestone 2: the timetable
 #
-# Lab 17's schedules know one time for all and no messages. Here a message takes `message`, and a device has `room`.
+# The schedules of lab 17 use the same time for everything and ignore messages. Here a message takes `message` units
+# of time, and a device has `room`.
 #
-# **See.** 1F1B with W right behind B, with messages that take as long as an F.
+# **See.** The next cell draws 1F1B with each W immediately after its B. A message takes as long as an F.
 
 # %%
 TIMES = {"F": 2, "B": 3, "W": 2}
 
 
 def plain(devices, batches, room):
-    """1F1B, W right behind B, with no more under way than there is room for."""
+    """1F1B with each W immediately after its B, and no more micro-batches in flight than there is room for."""
     orders = []
     for device in range(devices):
         warm = min(devices - 1 - device, room - 1, batches)
@@ -224,7 +233,7 @@ def carried_out(orders, times, message):
 
 
 def bound(devices, batches, times, message):
-    """The last device waits for the first forward to come through, and then has all its work to do."""
+    """The last device waits for the first forward to arrive, and then still has all its work to do."""
     return (devices - 1) * (times["F"] + message) + batches * sum(times.values())
 
 
@@ -233,17 +242,22 @@ print(f"{simple.makespan:g}, bound {bound(4, 12, TIMES, 2):g}, held at most {max
 plot.schedule(simple.slots, "units of time", peaks=simple.peak, until=130)
 
 # %% [markdown]
-# **Predict.** F = B = W = 1, no message time, 4 devices, 8 micro-batches. With room for 2 micro-batches a device in place
-# of 4, how many times as long does `plain` take?
+# **Predict.** Let F = B = W = 1, without message time, with 4 devices and 8 micro-batches. If a device has room for
+# 2 micro-batches instead of 4, how many times as long does `plain` take?
 
 # %%
 gpulab.predict("training_project.room", ...)
 
 # %% [markdown]
-# **Do.** Write `timetable(devices, batches, times, message, room)`, for example `timetable(4, 12, {"F": 2, "B": 3, "W": 2},
-# 2.0, 8)`. Return a list of words for each device. Never more than `room` held. **Budget**, in percent above `bound`: with
-# slow links (the call above) 5.8, six devices with room for 7 25, with room for 4 35.5; naive is `plain`. The
-# bound cannot always be met. About 45 lines; you may simulate inside, a second or two.
+# **Do.** Write `timetable(devices, batches, times, message, room)`. An example of a call is `timetable(4, 12, {"F":
+# 2, "B": 3, "W": 2}, 2.0, 8)`.
+#
+# - Output: for each device a list of words, in the order in which it carries them out.
+# - A device must never hold more than `room` micro-batches.
+# - **Budget**, in percent above `bound`: 5.8 with slow links (the call above), 25 for six devices with room for 7,
+#   and 35.5 for six devices with room for 4. Naive is `plain`. The bound cannot always be reached.
+#
+# About 45 lines. Your function may simulate schedules itself, for a second or two.
 
 
 # %% nbgrader={"grade": false, "grade_id": "timetable", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -306,9 +320,9 @@ print(f"{better.makespan:g} instead of {simple.makespan:g}, bound {bound(4, 12, 
 plot.schedule(better.slots, "units of time", peaks=better.peak, until=130)
 
 # %% [markdown]
-# **Why.** A message's way there and back is idle time unless other micro-batches fill it, and each that is under way takes
-# room. So slow links are paid for with memory. Where room is short, W cannot wait for a hole: only its end
-# lets the next micro-batch in.
+# **Why.** The time in which a message travels to the next device and back is idle unless other micro-batches fill
+# it. Each of these takes room, so you pay for slow links with memory. If there is little room, W cannot be delayed
+# until a gap appears, because only its end makes room for the next micro-batch.
 
 # %% jupyter={"source_hidden": true}
 gpulab.need(timetable)  # 16 timetables: as many times the seconds that one of yours takes
@@ -323,32 +337,42 @@ plot.lines(
     },
     "room, micro-batches a device",
     "units of time",
-    "The slower the links, the more room a schedule needs; where a curve goes flat, more room wins nothing more.",
+    "The slower the links, the more room a schedule needs. Where a curve is flat, more room gains nothing.",
 )
 
 # %% [markdown]
 # ## 4 · Milestone 3: the pipeline
 #
-# The model: a `table` of words × width, on each rank one layer with `weight` (width × width).
+# The model has a `table` of words × width, and on each rank one layer with a `weight` of width × width.
 #
-# > h = table[tokens], then on each rank h ← h + tanh(h · weight), at the end logits = h · tableᵀ
+# > h = table[tokens], then on each rank h ← h + tanh(h · weight), and at the end logits = h · tableᵀ
 #
-# The loss is the mean cross-entropy over all tokens. The table is **tied**: the first rank looks words up in it, the last
-# makes logits with it. Both have a copy, and both copies must stay the same: the gradient is the sum of the two.
+# The loss is the mean cross-entropy over all tokens. The table is **tied**, which means that it is used twice: the
+# first rank looks words up in it, and the last rank computes logits with it. Both have a copy, and the copies have
+# to stay equal. The gradient of the table is therefore the sum of the gradients on the two ranks.
 #
-# **Predict.** 4 ranks, 16 tokens, width 128, 48 words, float32. The table's gradient goes from the first rank to the
-# last and back. Which share of a step's bytes is that?
+# **Predict.** There are 4 ranks, 16 tokens, width 128 and 48 words, in float32. The gradient of the table is sent
+# from the first rank to the last, and another one back. What percentage of a step's bytes is that?
 
 # %%
 gpulab.predict("training_project.table", ...)
 
 # %% [markdown]
-# **Do.** Write `train(table, weight, tokens, labels, batches, steps, rate)`, which each rank runs. `table`, `tokens` and
-# `labels` are the same on all ranks, `weight` is this rank's. Split tokens and labels into `batches` micro-batches (of equal
-# size); after each of `steps` steps every weight is reduced by rate · gradient. Return the new table and weight; ranks
-# between the first and the last return the table as it came. One rank alone is first and last. Weights stay where they
-# are; each micro-batch travels by itself. Tolerance: 1e-4 relative and 1e-5. **Budget:** activations forth, gradients back,
-# two gradients of the table, no more; at most 2 (m + p − 1) messages in a row a step. About 45 lines. Allowed: `send`, `recv`, `isend`, `irecv`, `all_reduce`, `broadcast`.
+# **Do.** Write `train(table, weight, tokens, labels, batches, steps, rate)`, which every rank runs.
+#
+# - `table` (words × width), `tokens` and `labels` are the same on all ranks. `weight` (width × width) belongs to
+#   this rank.
+# - Split tokens and labels into `batches` micro-batches of equal size. After each of `steps` steps, subtract
+#   rate · gradient from every weight.
+# - Output: the new table and the new weight. Ranks between the first and the last return the table as they received
+#   it. If there is only one rank, it is both first and last.
+# - Weights stay on their rank, and each micro-batch travels separately.
+# - Tolerance: 1e-4 relative + 1e-5 absolute.
+# - **Budget**, bytes: activations forward, gradients backward, and two gradients of the table.
+# - **Budget**, messages in a row: at most 2 (m + p − 1) in a step, for m micro-batches on p ranks.
+# - Allowed: `send`, `recv`, `isend`, `irecv`, `all_reduce`, `broadcast`.
+#
+# About 45 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -415,7 +439,8 @@ def train(table, weight, tokens, labels, batches, steps, rate):
 gpulab.check("training_project.train", train)
 
 # %% [markdown]
-# **See.** Text instead of random numbers: predict the next letter of a line with four processes, and with one.
+# **See.** Now with text instead of random numbers: four processes, and a single one, learn to predict the next letter
+# of a line.
 
 # %%
 TEXT = "the pipeline trains what one process would train, step by step and sum by sum. " * 4
@@ -461,11 +486,11 @@ difference = max(
 )
 print(f"after 40 steps the weights differ by at most {difference:.0e}; both ends' tables by "
       f"{float((ran[0][0] - ran[3][0]).abs().max()):.0e}")  # fmt: skip
-plot.lines(curve, "training steps", "loss, nats a letter", "The two curves lie on each other.")
+plot.lines(curve, "training steps", "loss, nats a letter", "The two curves coincide.")
 
 # %% [markdown]
-# **See.** And a pipeline that forgets to exchange the table's gradients? Here it is in one process: the first rank's copy
-# and the last rank's go their own ways.
+# **See.** What happens if a pipeline forgets to exchange the gradients of the table? The next cell shows it in a
+# single process. The copies of the first and the last rank develop independently.
 
 # %%
 apart = [start.clone(), *weights.clone(), start.clone()]
@@ -491,81 +516,86 @@ print(f"the last rank prints a loss of {falling[-1][1]:.2f} after 40 steps; the 
       f"or {loss(last, layers):.2f}")  # fmt: skip
 
 # %% [markdown]
-# **Why.** The loss that is printed falls, and the model that is saved is another one: it has one table. Nothing
-# stops, and no message is missing that anybody waits for. Only a comparison with one process, or of the two copies, shows it.
+# **Why.** The loss that is printed falls, but it is not the loss of the model that is saved, which has only one
+# table. Nothing stops, and no rank waits for a message that does not come. The mistake shows only if you compare
+# the result with that of a single process, or the two copies with each other.
 #
 # ## 5 · The referee, and the leaderboard
 #
-# Messages are counted by the network that the referee is: the same program has the same counts on every machine. Time
-# is not measured; four processes on two cores would say little.
+# The referee is the network, and counts the messages. The same program therefore has the same counts on every
+# machine. Time is not measured, because four processes on two cores would tell you little.
 
 # %%
 gpulab.need(plan, timetable, train)
 leaderboard.enter("training", "first version")
 
 # %% [markdown]
-# What can still be won: schedules that look ahead instead of taking what can start first (a search, or an integer program);
-# receives that are posted before they are needed (`irecv`), which shortens the chain of messages; of the table's gradient
-# on the first rank only the rows of words that occur.
+# Here is what you can still improve: schedules that look ahead instead of taking whatever can start first (a
+# search, or an integer program); receives that are posted before they are needed (`irecv`), which shortens the
+# chain of messages; and, for the table's gradient on the first rank, sending only the rows of words that occur.
 #
 # ## 6 · The report
 #
-# One page to whoever pays for the machine. **20 points:**
+# Write one page for the person who pays for the machine. **20 points:**
 #
 # | points | for |
 # |---|---|
 # | 5 | the plan for GPT-3 on the cluster above: days, memory, and the three assumptions that matter most |
-# | 5 | one of them changed (links, memory, failures): what becomes of the plan, with numbers |
-# | 5 | the pipeline: bytes and messages of a step derived, beside what was counted |
-# | 5 | how you know that four processes compute what one does; what a wrong pipeline would still get right |
+# | 5 | one of them changed (links, memory, failures): how the plan changes, with numbers |
+# | 5 | the pipeline: bytes and messages of a step, derived and beside the counts |
+# | 5 | how you know that four processes compute the same as one, and what a wrong pipeline would still get right |
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "training-report", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false}
 # **A report with full points says, for example:**
 #
-# *Plan.* 64 H100s, tensor 4, pipeline 16, data 1, micro-batches of 2, one layer of a stage's six recomputed: 170 days, 78.5 GB
-# on a GPU, as section 2 prints. Assumptions: GPUs reach 60 % of their peak; nothing overlaps; scores of attention and the
-# embedding cost nothing.
+# *Plan.* 64 H100s, tensor 4, pipeline 16, data 1, micro-batches of 2, one of a stage's six layers recomputed: 170
+# days and 78.5 GB on a GPU, as section 2 prints. Assumptions: GPUs reach 60 % of their peak; nothing overlaps; the
+# scores of attention and the embedding cost nothing.
 #
-# *Changed.* With links between nodes at 5 GB/s instead of 50 the plan stays, at 178 days: only the pipeline crosses nodes, and it
-# sends least. At 0.5 GB/s it is tensor 8, pipeline 8, micro-batches of 4, two of 12 layers recomputed, 225 days (260 with the old
-# plan), because each of eight ranks sends an eighth of the activations in place of a quarter.
+# *Changed.* If links between nodes have 5 GB/s instead of 50, the plan stays the same and takes 178 days: only the
+# pipeline crosses nodes, and it sends the least. At 0.5 GB/s, the best plan is tensor 8, pipeline 8, micro-batches
+# of 4, and two of 12 layers recomputed, with 225 days. The old plan would take 260 days. The new one is better
+# because each of eight ranks sends an eighth of the activations instead of a quarter.
 #
-# *Pipeline.* 3 links · 2 ways · 16 · 128 · 4 B = 49,152 B of activations and gradients a step, 2 · 48 · 128 · 4 B =
-# 49,152 B for the table; two steps are 196,608 B, as counted. Messages in a row: 20 a step, where one micro-batch after the other
-# has 49.
+# *Pipeline.* 3 links · 2 directions · 16 · 128 · 4 B = 49,152 B of activations and gradients a step, and 2 · 48 ·
+# 128 · 4 B = 49,152 B for the table. Two steps are 196,608 B, as counted. There are 20 messages in a row in a step.
+# One micro-batch after another would have 49.
 #
-# *The same.* Weights after 40 steps differ by rounding only, and both ends have the same table. A pipeline that forgets one of
-# the table's gradients still has a falling loss, so a falling loss proves nothing.
+# *The same.* After 40 steps, the weights differ from those of one process by rounding only, and both ends have the
+# same table. If a pipeline forgets one of the table's gradients, its loss still falls, so a falling loss proves
+# nothing.
 #
-# *Points are taken off* for numbers without their assumption, for "it trains" as proof, for bytes without a derivation.
+# *Points are taken off* for numbers without their assumptions, for "it trains" as a proof, and for bytes without a
+# derivation.
 
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. Why is recomputing all layers seldom the best?</summary>
+# <details><summary>1. Why is it seldom best to recompute all layers?</summary>
 #
-# It costs a third more compute and half more all-reduces. The first layers that are recomputed free as much memory as
-# the last; once the plan fits, more of them buys nothing.
+# It adds a third to the compute and half to the all-reduces. The first layers that are recomputed save as much memory
+# as the last. Once the plan fits, recomputing more of them gains nothing.
 # </details>
 #
 # <details><summary>2. Links become ten times slower. Which dimension suffers first?</summary>
 #
-# Tensor parallelism, if it crosses them: four all-reduces a layer and micro-batch. Pipelines send the least.
+# Tensor parallelism, if it crosses them, because it needs four all-reduces for each layer and micro-batch.
+# Pipelines send the least.
 # </details>
 #
-# <details><summary>3. Why can a device with less room not simply work more slowly?</summary>
+# <details><summary>3. Why does a device with less room lengthen the whole run?</summary>
 #
-# It has to wait for its oldest micro-batch to come back, so the way through the pipeline is paid again and again.
+# It has to wait until its oldest micro-batch comes back, so the way through the pipeline is paid for again and again.
 # </details>
 #
-# <details><summary>4. Why do tied weights need a message that untied ones do not?</summary>
+# <details><summary>4. Why do tied weights need a message that untied weights do not need?</summary>
 #
-# The gradient has two parts on two ranks, and the copies stay alike only if both take the same step.
+# Their gradient has two parts on two ranks, and the copies stay equal only if both apply the same sum.
 # </details>
 #
-# <details><summary>5. A checkpoint takes C seconds, a failure comes every M. How often?</summary>
+# <details><summary>5. A checkpoint takes C seconds, and a failure occurs every M seconds. How often do you save?</summary>
 #
-# About every √(2 · C · M).
+# About every √(2 · C · M) seconds.
 # </details>
 
 # %%
@@ -576,17 +606,17 @@ gpulab.recap("22")
 #
 # | question | rule |
 # |---|---|
-# | a recomputed layer | 2 in place of 34 bytes a token and unit of width; a third more compute |
+# | a recomputed layer | 2 instead of 34 bytes for each token and unit of width; a third more compute |
 # | least time of a pipeline | (p − 1) · (F + message) + m · (F + B + W) |
-# | room that hides messages | what is under way while one goes there and back |
+# | room that hides messages | the micro-batches that start while one message travels to the next device and back |
 # | bytes of a step | 2 (p − 1) · tokens · width · itemsize, and twice the tied table |
-# | micro-batches | losses count 1/m each; step after the last |
+# | micro-batches | each loss counts 1/m; update the weights after the last one |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Activation checkpointing saves memory at the price of 33 % more time.* That is all layers, compute alone. Some layers
-#   may be enough, and with tensor parallelism their all-reduces run again, too.
-# - *Zero-bubble schedules have no bubble.* Where messages take time or room is short, there is one.
+# - *Activation checkpointing saves memory at the price of 33 % more time.* That holds for all layers, and for compute
+#   alone. Some layers may be enough, and with tensor parallelism their all-reduces run again as well.
+# - *Zero-bubble schedules have no bubble.* They do if messages take time or if there is little room.
 # - *The loss falls, so the pipeline is right.* It falls with half of a gradient, too.
 #
 # ### References

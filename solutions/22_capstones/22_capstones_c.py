@@ -13,15 +13,15 @@
 # %% [markdown]
 # # 22C · Project: an inference service
 #
-# **About three and a half hours.** You need lab 20 A (the engine, policies, goodput, preemption).
+# **3.5 to 5.5 hours.** You need lab 20 A (the engine, policies, goodput, preemption).
 #
-# You write the policy of a service that is judged by what its users get in time, under bursts, heavy tails, and somebody who
-# wishes it ill. Correctness gives 40 points, goodput 40, what you write 20.
+# You write the policy of a service that is judged by what its users receive in time, under bursts, heavy tails, and
+# an adversary. You get up to 40 points for correctness, 40 for goodput, and 20 for what you write.
 #
-# When you are through, you can
+# By the end of this project, you can
 #
-# 1. keep a machine busy whose memory is short and whose requests do not say how long they get;
-# 2. say what a step's tokens cost those who wait for their next one;
+# 1. keep a machine busy although its memory is short and its requests do not say how long their outputs will be;
+# 2. say what the tokens of a step cost those requests that wait for their next one;
 # 3. spend capacity on requests that can still be served in time;
 # 4. read from a run which limit is broken, and why;
 # 5. report what a service can promise, under which load, and what it cannot.
@@ -39,23 +39,33 @@ gpulab.start("22")
 # %% [markdown]
 # ## 1 · The specification
 #
-# **The machine** is an A100 with Llama 3 8B, modelled by its roofline (`gpulab.serving.machine`), one millisecond of
-# overhead a step. It has 32 slots, and blocks of 16 tokens for keys and values: a request needs blocks for the tokens that
-# it *has*, nobody reserves for you.
+# **The machine** is an A100 with Llama 3 8B, modelled by its roofline (`gpulab.serving.machine`), with one
+# millisecond of overhead a step. It has 32 slots, and blocks of 16 tokens for keys and values. A request needs
+# blocks only for the tokens that it *has*. The engine reserves none for later.
 #
-# **A policy** is a function of a `state`, decorated by `@serving.policy`. `state.waiting` and `state.running` hold requests
-# with `number`, `arrival`, `prompt`, `most`, `made`, `left` (of the prompt, to go through the model), `tokens` (in the
-# cache), `blocks`, `decodes` (nothing is left: a token a step), `preempted`; there are `state.now`, `state.free_blocks`, `state.free_slots` and
-# `state.machine` with `slots`, `blocks`, `step_tokens`, `times` and `blocks_for(tokens)`.
+# **A policy** is a function of a `state`, decorated with `@serving.policy`. `state` has `now`, `free_blocks`,
+# `free_slots`, `machine` (with `slots`, `blocks`, `step_tokens`, `times` and `blocks_for(tokens)`), and the lists
+# `waiting` and `running`. A request in these lists has:
 #
-# It returns a dictionary: `admit` (numbers), `preempt` (they lose their blocks; `left` becomes prompt + `made`), `prefill`
-# (number → tokens of its prompt in this step; 0 waits; left out, all that is left goes through). Not everything may stand still.
+# | field | meaning |
+# |---|---|
+# | `number`, `arrival`, `prompt` | its number, when it arrived, and the tokens of its prompt |
+# | `most`, `made` | the limit on its output, and the output tokens so far |
+# | `left`, `decodes` | the prompt's tokens still to be processed; true if none are left, so it gets a token in each step |
+# | `tokens`, `blocks` | its tokens and blocks in the cache |
+# | `preempted` | how often it has been preempted |
 #
-# **The limits** (SLO): first token within 1 s, then 40 ms a token on average. A request that keeps both counts, any
-# other counts nothing. **Goodput** is how many count. Everybody must be served, in time or not.
+# The policy returns a dictionary with up to three keys. `admit` lists numbers. `preempt` lists requests that lose
+# their blocks; their `left` becomes prompt + `made`. `prefill` maps a number to the prompt's tokens in this step: 0
+# means that the request waits. Without the key, every prompt is processed whole. At least one request has to make
+# progress.
 #
-# **The traces** are drawn from seeds. Yours are public; the judge has others. A policy sees no output's length, and
-# neither may your code look for it.
+# **The limits** (SLO): the first token within 1 s, then 40 ms a token on average. A request counts if it keeps both,
+# and otherwise it counts nothing. **Goodput** is the number of requests that count. Every request must be served, in
+# time or not.
+#
+# **The traces** are drawn from seeds. Yours are public, and the judge has others. A policy does not see the length
+# of an output, and your code must not look for it.
 
 # %%
 TIMES = serving.times("Llama 3 8B", "A100", overhead=0.001)
@@ -65,7 +75,7 @@ SLO = serving.SLO(ttft=1.0, tpot=0.04)
 print(f"weights are read in {1e3 * TIMES.weights / TIMES.bandwidth:.1f} ms")
 
 # %% [markdown]
-# **Predict.** How many tokens in a step take as long to compute, at the GPU's peak?
+# **Predict.** How many tokens in a step take as long to compute, at the GPU's peak, as reading the weights?
 
 # %%
 gpulab.predict("serving_project.tokens", ...)
@@ -76,17 +86,17 @@ plot.lines(
     {"a step": [(n, 1e3 * TIMES.seconds(serving.Work(new=n))) for n in sizes]},
     "tokens in a step",
     "ms (modelled)",
-    "Up to the ridge tokens are free; a step of 1,024 makes everybody who waits for a next token wait 50 ms.",
+    "Up to the ridge, tokens are free. A step of 1,024 makes every request wait 50 ms for its next token.",
 )
 
 # %% [markdown]
 # ## 2 · Milestone 1: keep the machine busy
 #
-# No clock at first: 160 requests are there at the start, with Pareto lengths and `most` = 1,024. Whoever reserves blocks for
-# all that might come can use few slots.
+# At first, there is no clock: 160 requests are waiting at the start, their lengths follow a Pareto distribution,
+# and `most` = 1,024. If you reserve blocks for the longest possible outputs, you can use only a few slots.
 #
-# **Predict.** 400 blocks of 16 tokens. With blocks reserved for a prompt of 96 tokens and 1,024 of output, how many of the
-# 32 slots can be used?
+# **Predict.** There are 400 blocks of 16 tokens. If blocks are reserved for a prompt of 96 tokens and an output of
+# 1,024, how many of the 32 slots can be used?
 
 # %%
 gpulab.predict("serving_project.reserved", ...)
@@ -120,13 +130,19 @@ simple = {
 }
 for name, ran in simple.items():
     print(
-        f"{name:15}{ran.end:6.1f} s, {sum(s.decoded for s in ran.steps) / len(ran.steps):5.1f} slots give a token, on average"
+        f"{name:15}{ran.end:6.1f} s, {sum(s.decoded for s in ran.steps) / len(ran.steps):5.1f} slots give a token on average"
     )
 
 # %% [markdown]
-# **Do.** Write the policy `batch(state)`: all requests served, as fast as you can. Blocks come as tokens come; when the next
-# tokens of all who run do not fit, somebody has to go (`preempt`). **Budget:** 120 % of our policy's time for all requests
-# at once; static batches take 300 % and more. About 20 lines.
+# **Do.** Write the policy `batch(state)`, which serves all requests as fast as possible.
+#
+# - A request gets more blocks as its tokens grow. If the next tokens of all running requests do not fit, the policy
+#   has to preempt one of them.
+# - Output: a dictionary with `admit`, and `preempt` and `prefill` if you need them.
+# - **Budget:** for all requests at once, at most 120 % of the time that our policy takes. Static batches take 300 %
+#   or more.
+#
+# About 20 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "batch", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -158,7 +174,7 @@ gpulab.check("serving_project.batch", batch)
 
 # %%
 def in_use(ran):
-    """(seconds, slots that gave a token), in pieces of a second."""
+    """(second, mean number of slots that gave a token), for each second."""
     found = {}
     for step in ran.steps:
         found.setdefault(int(step.start), []).append(len(step.gave))
@@ -172,22 +188,22 @@ plot.lines(
     {name: in_use(ran) for name, ran in {**simple, "yours": mine}.items()},
     "seconds since the start",
     "requests that get a token in a step",
-    "A machine is as fast as its slots are full; at the end only the longest outputs are left.",
+    "The fuller the slots, the faster the machine. At the end, only the longest outputs are left.",
 )
 
 # %% [markdown]
-# **Why.** A step costs nearly the same for 5 requests as for 32, because it reads the weights once. Blocks that are
-# held for tokens that never come are slots that stand empty. The price of optimism is a preemption now and then: the
-# tokens of one request go through the model twice.
+# **Why.** A step costs nearly the same for 5 requests as for 32, because it reads the weights once. If blocks are
+# held for tokens that never come, slots stay empty. The price of admitting more is an occasional preemption, after
+# which the tokens of one request go through the model a second time.
 #
 # ## 3 · Milestone 2: goodput
 #
-# Now requests come when they want, and time counts. Three traces: **bursts** of three times the mean rate; **heavy tails**,
-# where few requests bring most of the tokens; an **adversary**, who sends prompts of 4,096 to 8,192 tokens and long outputs right before
-# crowds of short ones.
+# Now the requests arrive over time, and time counts. There are three traces: **bursts** of three times the mean
+# rate; **heavy tails**, in which a few requests have most of the tokens; and an **adversary**, who sends prompts of
+# 4,096 to 8,192 tokens and long outputs immediately before crowds of short requests.
 #
-# **Predict.** Bursts, first come, first served with reserved blocks: of how many requests, in percent, are the limits
-# kept?
+# **Predict.** Consider the bursts, served first come, first served with reserved blocks. For what percentage of the
+# requests are the limits kept?
 
 # %%
 gpulab.predict("serving_project.late", ...)
@@ -212,7 +228,7 @@ for name, ran in first_come.items():
           f"{late} with a late first token, {slow} too slow after it")  # fmt: skip
 
 # %% [markdown]
-# **See.** When each request of the bursts came, and how long it waited for its first token.
+# **See.** The next figure shows when each request of the bursts arrived, and how long it waited for its first token.
 
 # %% jupyter={"source_hidden": true}
 plot.lines(
@@ -224,13 +240,18 @@ plot.lines(
     },
     "arrival, seconds",
     "time to first token, s",
-    "Once the queue is longer than a second nobody behind is in time, though all are served in the end.",
+    "Once the queue is longer than a second, no later request is in time, although all are served in the end.",
 )
 
 # %% [markdown]
-# **Do.** Write the policy `serve(state)`. At most 1,024 tokens in a step, prompts and outputs together
-# (`machine.step_tokens`). **Budget**, on each of the three traces: 95 % of the requests that our policy serves in time;
-# below 30 % there are no points for it. About 35 lines.
+# **Do.** Write the policy `serve(state)`, which keeps the limits for as many requests as possible.
+#
+# - A step may have at most 1,024 tokens (`machine.step_tokens`), prompts and outputs together.
+# - Every request must be served in the end.
+# - **Budget**, on each of the three traces: 95 % of the requests that our policy serves in time. At 30 % or less,
+#   there are no points for it.
+#
+# About 35 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "serve", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -283,22 +304,23 @@ plot.panels(
         }
         for name in TRACES
     },
-    "The same machine, the same requests: what counts is whose turn it is.",
+    "The same machine and the same requests: the order makes the difference.",
 )
 
 # %% [markdown]
-# **Why.** Throughput is hardly higher than before; the order is another. Requests that cannot be in time any more give way to
-# those that can, and short ones go first, because each of them counts as much as a long one. That is what goodput asks
-# for, and it is no fair service: a long prompt may wait until the burst is over.
+# **Why.** Throughput is hardly higher than before, but the order has changed. Requests that can no longer be in time
+# give way to those that can. Short requests go first, because each of them counts as much as a long one. This is what
+# goodput rewards, and it is not fair: a long prompt may have to wait until the burst is over.
 #
-# **See.** Who pays: time to first token by length of the prompt, in the adversary's trace.
+# **See.** Which requests pay for it? The next figure shows the time to the first token by length of the prompt, in
+# the adversary's trace.
 
 # %%
 gpulab.need(serve)
 
 
 def by_length(ran):
-    """Mean TTFT of the prompts up to so many tokens."""
+    """Mean TTFT of the prompts, by their number of tokens."""
     found, edges = [], [0, 64, 128, 256, 5500, 8192]
     for low, high in pairwise(edges):
         waits = [metrics.ttft(life) for life in ran.lives if low < life.request.prompt <= high]
@@ -311,16 +333,16 @@ plot.bars(
     by_length(yours["adversary"]),
     "mean time to first token, s",
     budget=1.0,
-    caption="Who is served in time, and who pays for it, by length of the prompt (dashed: the limit).",
+    caption="Which requests are served in time, and which pay for it, by length of the prompt (dashed: the limit).",
 )
 
 # %% [markdown]
 # ## Detective · The service that is always in time
 #
-# A colleague runs another service on such an A100, with 16 slots: 24 short questions a second, and now and then somebody who
-# has a long document summarised. "Shortest first, in small pieces: nobody who reads an answer waits more than 9 ms for the next
-# token. 98 % in time. Support says that documents get no answer. They are long, that takes a while; and
-# if it were too much for one GPU we would see it here."
+# A colleague runs another service on such an A100, with 16 slots. It receives 24 short questions a second, and now
+# and then a long document to summarise. "Shortest first, in small pieces: no user who reads an answer waits more
+# than 9 ms for the next token. 98 % are in time. Support says that documents get no answer, but they are long, so
+# that takes a while. And if it were too much for one GPU, we would see it here."
 
 
 # %%
@@ -352,17 +374,17 @@ print(f"{100 * metrics.attainment(shown, SLO):.0f} % of {len(day)} requests in t
 first = sorted(life.tokens[0] for life in shown.lives)
 plot.lines(
     {
-        "came": [(life.request.arrival, n + 1) for n, life in enumerate(shown.lives)],
+        "arrived": [(life.request.arrival, n + 1) for n, life in enumerate(shown.lives)],
         "have their first token": [(time, n + 1) for n, time in enumerate(first)],
     },
     "seconds",
     "requests",
-    "The dashboard: whoever comes has a first token, it seems, and no queue grows.",
+    "The dashboard: every request seems to get its first token, and no queue grows.",
 )
 
 # %% [markdown]
-# **Do.** Is it too much for one GPU? `shown.lives` and `shown.steps` are there; `gentle` takes a piece of another size, and
-# a trace may be longer, or one request alone. The cell is free.
+# **Do.** Is it too much for one GPU? You can use `shown.lives` and `shown.steps`, call `gentle` with another size of
+# pieces, make a trace longer, or run a single request alone. Use the next cell as you like.
 
 # %%
 # Your experiment.
@@ -370,81 +392,90 @@ plot.lines(
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: who waits, and for what? Is it the GPU that has too little? Which count of your own shows it, and what
-# would you change? A person reads this: 1 point for the cause, 1 point for counts of your own.
+# Answer in three to five sentences. Which requests wait, and for what? Is it the GPU that is too slow? Which count
+# of your own shows it, and what would you change? A person reads your answer: 1 point for the cause, 1 point for
+# counts of your own.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "in-time-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** All six documents wait for 3 to 8 s, and the longest of them, alone on the machine, has its first token after 0.9 s:
-# they starve. They are admitted and hold slots, but the tokens of a step go to the shortest prompts, and of those there are always some.
-# 64 tokens a step of 8.5 ms are 7,500 tokens a second, and 8,100 come (prompts and outputs). The GPU is not at its limit: up to the
-# ridge, 153 tokens, a step takes as long. With pieces of 128 documents wait for 0.6 to 2.2 s, and the 99th percentile of the time
-# per output token stays at 9 ms. With 64 and twice the time the longest wait is 22 s: it grows as long as the load lasts. 98 % in time hides
-# it, because 1 % of the requests are documents. I would take larger pieces and let age count, and look at TTFT by length.
+# **2 points:** All six documents wait for 3 to 8 s, although the longest of them, alone on the machine, has its
+# first token after 0.9 s: they starve. They are admitted and hold slots, but the tokens of each step go to the
+# shortest prompts, and there are always some. 64 tokens in a step of 8.5 ms are 7,500 tokens a second, but 8,100
+# arrive (prompts and outputs). The GPU is not at its limit: up to the ridge, 153 tokens, a step takes the same
+# time. With pieces of 128, documents wait for 0.6 to 2.2 s, and the 99th percentile of the time per output token
+# stays at 9 ms. With pieces of 64 and twice the duration, the longest wait is 22 s, so it grows as long as the load
+# lasts. The 98 % hide this, because only 1 % of the requests are documents. I would take larger pieces, let age
+# count, and look at TTFT by length.
 #
-# **1 point** (cause without counts): Shortest first starves the documents, because pieces of 64 tokens serve less than comes.
+# **1 point** (cause without counts): Shortest first starves the documents, because pieces of 64 tokens serve less
+# than arrives.
 #
 # **0 points:** Long prompts take long. Or: the machine is overloaded, buy a second one.
 
 # %% [markdown]
 # ## 4 · The referee, and the leaderboard
 #
-# The clock is virtual and the engine the judge's: the same policy has the same goodput on every machine. The
-# leaderboard counts the public traces; the judge's count for points.
+# The clock is virtual and the engine belongs to the judge, so the same policy has the same goodput on every machine.
+# The leaderboard uses the public traces. The points come from the judge's traces.
 
 # %%
 gpulab.need(batch, serve)
 leaderboard.enter("serving", "first version")
 
 # %% [markdown]
-# What can still be won: the size of the pieces by what those who decode can bear (40 ms a token on average leaves more than 256
-# tokens for a step now and then); preempting somebody who is hopeless before blocks run out; an estimate of outputs from those that are
-# through; in bursts giving up on requests earlier.
+# Here is what you can still improve: choose the size of pieces by what decoding requests can bear (40 ms a token on
+# average allow more than 256 tokens in a step now and then); preempt a hopeless request before blocks run out;
+# estimate the lengths of outputs from requests that have finished; and give up on requests earlier in bursts.
 #
 # ## 5 · The report
 #
-# One page to whoever sells this service. **18 points:**
+# Write one page for the person who sells this service. **18 points:**
 #
 # | points | for |
 # |---|---|
 # | 5 | what you promise, in numbers: which share in time, under which load, on which traces |
 # | 5 | one decision of your policy, switched off: goodput with and without it on all three traces |
-# | 5 | who pays: which requests are worse off than with first come, first served, by how much |
-# | 3 | limits: what the model of the machine leaves out, what a real adversary would do next, when you would add a machine instead |
+# | 5 | who pays: which requests are worse off than with first come, first served, and by how much |
+# | 3 | limits: what the model of the machine leaves out, what a real adversary would do next, and when you would add a machine instead |
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "serving-report", "locked": false, "points": 18, "schema_version": 3, "solution": true, "task": false}
 # **A report with full points says, for example:**
 #
-# *Promise.* On one A100, Llama 3 8B, first token in a second and 40 ms after it: 55 % in time on bursts, 93 % on heavy
-# tails, 95 % on the adversary's; first come, first served has 16, 14 and 35 %. In bursts of 60 a second we promise nothing.
+# *Promise.* On one A100 with Llama 3 8B, with the first token within a second and 40 ms a token after it: 55 % in
+# time on bursts, 93 % on heavy tails, and 95 % on the adversary's trace. First come, first served has 16, 14 and 35
+# %. During bursts of 60 requests a second, we promise nothing.
 #
-# *Decided.* Without "hopeless last" (order by length only) 42 % are in time on bursts, 92 % on heavy tails, 95 % on the
-# adversary's. It matters in bursts, where the queue holds many that are late; elsewhere hardly anybody is.
+# *Decided.* Without "hopeless last" (order by length only), 42 % are in time on bursts, 92 % on heavy tails, and 95
+# % on the adversary's. It matters in bursts, where many requests in the queue are late. In the other traces, hardly
+# any are.
 #
-# *Who pays.* The adversary's five prompts above 5,500 tokens wait for 2.1 s on average and 3.0 s at most, before 1.1 and 2.4 s. Under
-# steady overload the longest would starve; we would let age count.
+# *Who pays.* The adversary's five prompts above 5,500 tokens wait for 2.1 s on average and 3.0 s at most, instead
+# of 1.1 and 2.4 s. Under steady overload the longest would starve, so we would let age count.
 #
-# *Limits.* Times are a roofline: real steps are slower, and more so with many short pieces. Whoever knows the policy splits a long
-# prompt into short ones. In bursts half of the requests are late with our policy, too: that takes another machine, no other policy.
+# *Limits.* The times are a roofline: real steps are slower, especially with many short pieces. An adversary who
+# knows the policy splits a long prompt into short ones. In bursts, half of the requests are late even with our
+# policy, which takes another machine and not another policy.
 #
-# *Points are taken off* for goodput without its load, for means where the tail is the question, for a policy that
+# *Points are taken off* for goodput without its load, for means where the tail is the question, and for a policy that
 # knows the outputs.
 
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. Why does a step of 1,024 tokens of prompts hurt those who decode?</summary>
+# <details><summary>1. Why does a step with 1,024 tokens of prompts hurt requests that decode?</summary>
 #
-# It takes as long as its arithmetic, about 50 ms, and they get one token in it. The ridge is at about 150 tokens.
+# The step takes as long as its arithmetic, about 50 ms, and each of them gets only one token in it. The ridge is at
+# about 150 tokens.
 # </details>
 #
 # <details><summary>2. Why not reserve blocks for the longest output?</summary>
 #
-# Most outputs are short: blocks stand empty, and with them slots. Preempting somebody now and then costs less.
+# Most outputs are short, so blocks stay empty, and slots with them. Preempting a request now and then costs less.
 # </details>
 #
-# <details><summary>3. Whom do you preempt?</summary>
+# <details><summary>3. Which request do you preempt?</summary>
 #
-# Who is late anyway; else who has the fewest tokens in the cache, because they are computed again.
+# One that is late anyway. If there is none, the one with the fewest tokens in the cache, because they are computed
+# again.
 # </details>
 #
 # <details><summary>4. A policy doubles goodput. Has throughput grown?</summary>
@@ -454,7 +485,7 @@ leaderboard.enter("serving", "first version")
 #
 # <details><summary>5. What is wrong with shortest first?</summary>
 #
-# Under steady overload long requests never get their turn.
+# Under steady overload, long requests never get their turn.
 # </details>
 
 # %%
@@ -465,17 +496,18 @@ gpulab.recap("22")
 #
 # | question | rule |
 # |---|---|
-# | a step's time | the slower of weights and caches over bandwidth, and FLOPs over peak |
+# | time of a step | the larger of (weights and caches) ÷ bandwidth and FLOPs ÷ peak |
 # | tokens that cost no time | peak / bandwidth · bytes of a parameter / 2 |
 # | blocks of a request | its tokens after the step / 16, rounded up |
 # | hopeless | now + left / (tokens a second) > arrival + limit |
-# | goodput | requests that keep all limits |
+# | goodput | the number of requests that keep all limits |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Maximise throughput, and latency follows.* Throughput is highest with long queues and large steps; both break limits.
-# - *First come, first served is fair, so it is best.* Under overload it makes everybody late.
-# - *Goodput above all.* A service that is judged by it alone drops long requests. Say who pays.
+# - *Maximise throughput, and latency follows.* Throughput is highest with long queues and large steps, and both break
+#   limits.
+# - *First come, first served is fair, so it is best.* Under overload, it makes everybody late.
+# - *Goodput above all.* A service that is judged by goodput alone drops long requests. Say who pays.
 #
 # ### References
 #

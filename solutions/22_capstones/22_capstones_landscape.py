@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "22"
-#     hours: 1.5
+#     hours: 1
 #     topics: [C10.10, C17.4, C20.5, C24.1, C24.2, C24.3, C24.7, C24.8]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,13 +13,14 @@
 # %% [markdown]
 # # 22 · The landscape, November 2026
 #
-# **About an hour and a half.** Nothing here is graded. You have met GPUs as they are; this notebook says where they, their software
-# and their uses are going, and what to read. Every claim is dated, because this notebook ages faster than the others.
+# **0.5 to 1 hours.** Nothing in this notebook is graded. So far, you have met GPUs as they are. This
+# notebook is about where they, their software and their applications are going, and about what to read. Every claim
+# has a date, because this notebook ages faster than the others.
 #
-# When you are through, you can
+# By the end of this notebook, you can
 #
-# 1. say which trend helps which kernel, and which does not;
-# 2. tell an announcement from a product and from a measurement;
+# 1. say which kernels a trend helps and which it does not;
+# 2. distinguish an announcement from a product and from a measurement;
 # 3. find a slowdown among a thousand commits;
 # 4. say what became of DeepSpeed's ideas;
 # 5. name ten things to read, and what to do next.
@@ -35,8 +36,8 @@ gpulab.start("22")
 # %% [markdown]
 # ## 1 · Where hardware goes
 #
-# **Predict.** From a V100 (2017) to a B200 (2024) dense float16 rates grew 18 times. How many times did the bandwidth of
-# DRAM grow?
+# **Predict.** From the V100 (2017) to the B200 (2024), dense float16 rates grew 18 times. How many times did the
+# bandwidth of DRAM grow?
 
 # %%
 gpulab.predict("landscape.bandwidth", ...)
@@ -57,7 +58,7 @@ print("\nB200:", ", ".join(f"{kind} {rate / 8e12:,.0f} FLOP a byte" for kind, ra
 
 # %%
 def growth(of):
-    """(year, times the first) along the line of data-centre GPUs."""
+    """(year, ratio to the first) for the line of data-centre GPUs."""
     return [(int(gpu.year), of(gpu) / of(line[0])) for gpu in line]
 
 
@@ -70,31 +71,38 @@ gpulab.plot.lines(
     },
     "year",
     "times a V100",
-    "Arithmetic for matrices grew twice as fast as what feeds it, ordinary arithmetic half as fast.",
+    "Matrix arithmetic grew twice as fast as the bandwidth that feeds it, and ordinary arithmetic half as fast.",
     log_y=True,
 )
 
 # %% [markdown]
-# **Why.** A kernel below 281 FLOP a byte waits for memory on a B200, one below 139 did on a V100. With each shorter format the
-# line moves further right. So all of this is about memory:
+# **Why.** On a B200, a kernel waits for memory if it is below 281 FLOP a byte. On a V100, that was the case below
+# 139. With each shorter format, this ridge moves further up. Most of the following trends are therefore about
+# memory:
 #
-# - **HBM4** (JEDEC, April 2025): 2,048 bits a stack at 8 Gbit/s are 2 TB/s; HBM3 had 1,024 at 6.4. The GPUs of 2026 carry it.
-# - **Racks as one GPU**: NVLink domains of 72 GPUs (GB200 NVL72, 2024); UALink 1.0 and Ultra Ethernet 1.0 (2025) are the
-#   open counterparts. **Optics** move to the switch's package (NVIDIA's Quantum-X Photonics, announced March 2025).
-# - **CXL** (4.0: November 2025) lets hosts share DRAM over PCIe's wires: capacity, at a link's speed and latency.
-# - **Computing near memory** (Samsung's HBM-PIM, 2021; SK hynix' AiM): adders beside the DRAM banks, for products of a matrix and
-#   a vector. Nothing that is sold in numbers yet. **SRAM instead of DRAM**: Cerebras' wafer (WSE-3, 2024) has 44 GB of it.
+# - **HBM4** (JEDEC, April 2025) transfers 2,048 bits at a time for each stack. At 8 Gbit/s for each bit, that is
+#   2,048 · 8 / 8 = 2,048 GB/s, about 2 TB/s. HBM3 had 1,024 bits at 6.4 Gbit/s. The GPUs of 2026 use HBM4.
+# - **Racks that act as one GPU**: NVLink domains of 72 GPUs (GB200 NVL72, 2024). UALink 1.0 and Ultra Ethernet 1.0
+#   (2025) are the open counterparts. **Optics** move into the package of the switch (NVIDIA's Quantum-X Photonics,
+#   announced in March 2025).
+# - **CXL** (version 4.0: November 2025) lets hosts share DRAM over the wires of PCIe. It adds capacity, with the
+#   bandwidth and latency of a link.
+# - **Computing near memory** (Samsung's HBM-PIM, 2021; SK hynix's AiM) puts arithmetic units beside the DRAM banks,
+#   for products of a matrix and a vector. It is not yet sold in large numbers.
+# - **SRAM instead of DRAM**: the wafer by Cerebras (WSE-3, 2024) has 44 GB of it.
 
 # %% [markdown]
-# - **Persistent memory** lost its product when Intel ended Optane in July 2022; what is left is fast flash.
-# - **Quantum computers** have no known advantage for products of large dense matrices: reading the data in would take as
-#   long as multiplying them. They are no successor of GPUs; GPUs decode their errors.
+# - **Persistent memory** lost its main product when Intel ended Optane in July 2022. What remains is fast flash
+#   memory.
+# - **Quantum computers** have no known advantage for products of large dense matrices, because loading the data would
+#   take as long as multiplying them. They do not replace GPUs. GPUs decode the errors of quantum computers.
 #
-# A habit for all of these: is it *announced*, *shipped*, or *measured by somebody else*?
+# Ask the same question of all of these: is it *announced*, *shipped*, or *measured by somebody else*?
 #
 # ## 2 · What an operation costs
 #
-# **Predict.** Energy of one dense float16 operation at the peak: V100 over B200?
+# **Predict.** Consider the energy of one dense float16 operation at the peak rate. How many times as much does a
+# V100 need as a B200?
 
 # %%
 gpulab.predict("landscape.picojoule", ...)
@@ -109,22 +117,24 @@ gpulab.plot.bars(
         if kind in gpu.tensor_fma
     },
     "pJ per operation at the peak (highest power ÷ dense rate)",
-    caption="An operation takes less with every generation, and half with every halving of its bits.",
+    caption="An operation takes less energy in each generation, and half as much each time its bits are halved.",
 )
 
 # %% [markdown]
-# Reading is dearer than computing: in 45 nm a float32 product took 3.7 pJ and 32 bits from DRAM 640 (M. Horowitz, 2014); HBM2 takes
-# about 4 pJ a *bit* (M. O'Connor et al., 2017), some 30 a byte. Beside 281 operations of 0.44 pJ on that byte it is a quarter;
-# beside one it is 70 times as much.
+# Reading costs more energy than computing. In a 45 nm process, a float32 product took 3.7 pJ, and reading 32 bits
+# from DRAM took 640 pJ (M. Horowitz, 2014). HBM2 takes about 4 pJ a *bit* (M. O'Connor et al., 2017), which is
+# about 30 pJ a byte. If a B200 does 281 operations on that byte, they take 281 · 0.44 = 124 pJ, and reading is a
+# quarter of that. If it does only one operation, reading takes 30/0.44, about 70 times as much.
 #
-# Clocks are the other lever. **DVFS**, dynamic voltage and frequency scaling, lowers both; power falls faster than the clock.
-# The curve below is a model: 100 W that never sleep, 600 W of switching that go with f · V², and V from 0.65 to 1.
+# The clock is the other lever. **DVFS**, dynamic voltage and frequency scaling, lowers clock and voltage together,
+# so the power falls faster than the clock. The curve below is a model. It assumes 100 W that are always drawn, 600
+# W of switching that are proportional to f · V², and a voltage V that rises from 0.65 to 1 with the clock f.
 
 # %%
 
 
 def energy(clock, bound_by_memory):
-    """Joules of a fixed piece of work, over those at the highest clock; modelled."""
+    """Energy of a fixed piece of work, divided by that at the highest clock; modelled."""
     volts = 0.65 + 0.35 * clock
     watts = 100 + 600 * clock * volts**2
     seconds = 1 if bound_by_memory else 1 / clock
@@ -134,7 +144,7 @@ def energy(clock, bound_by_memory):
 clocks = [c / 100 for c in range(30, 101, 2)]
 least = min(clocks, key=lambda c: energy(c, False))
 print(
-    f"computing: least at {least:.2f} of the clock, {100 * (1 - energy(least, False)):.0f} % saved, {1 / least:.1f} × the time"
+    f"computing: least energy at {least:.2f} of the clock, {100 * (1 - energy(least, False)):.0f} % saved, {1 / least:.1f} × the time"
 )
 gpulab.plot.lines(
     {
@@ -143,12 +153,12 @@ gpulab.plot.lines(
     },
     "clock, 1 is the highest",
     "energy of the same work",
-    "What computes is cheapest at half the clock; what waits for memory gets cheaper with every step down.",
+    "Work that computes needs the least energy near half the clock. Work that waits for memory needs less with every step down.",
 )
 
 # %% [markdown]
-# **Predict.** Training Llama 3.1 405B took 30.84 million GPU hours on H100s of at most 700 W (model card, 2024). Energy of the
-# GPUs, at most?
+# **Predict.** Training Llama 3.1 405B took 30.84 million GPU hours on H100s with at most 700 W (model card, 2024).
+# What is the largest amount of energy that the GPUs can have used?
 
 # %%
 gpulab.predict("landscape.training", ...)
@@ -159,32 +169,35 @@ print(
     f"{hours * kilowatts / 1e6:.1f} GWh; with the {tonnes:,} t of CO₂ on its card: {1e6 * tonnes / hours / kilowatts:.0f} g per kWh,"
 )
 print(
-    f"cooling and all else included. In a place with 30 g per kWh it would be {hours * kilowatts * 30 / 1e6:,.0f} t."
+    f"including cooling and everything else. In a place with 30 g per kWh it would be {hours * kilowatts * 30 / 1e6:,.0f} t."
 )
 
 # %% [markdown]
-# **Green AI** (R. Schwartz et al., 2020) asks for efficiency as a result beside accuracy. What helps, in order: a smaller
-# model that does the job; not computing twice (caches); fewer bits; a full batch; where and when the power is clean. Energy
-# is power × time: MWh, never MW.
+# **Green AI** (R. Schwartz et al., 2020) demands that papers report efficiency beside accuracy. Measures that save
+# energy are, in this order: use a smaller model that is good enough; do not compute anything twice (caches); use
+# fewer bits; fill the batch; and run where and when the power is clean. Energy is power × time, so its unit is MWh
+# and never MW.
 #
 # ## 3 · Where software goes
 #
-# | where to | what there is |
+# | direction | examples |
 # |---|---|
-# | **compilers of tiles** | Triton showed in 2019 that a block, not a thread, is the unit to write in. NVIDIA followed with CUDA Tile and cuTile Python (CUDA 13.1, December 2025); JAX has Pallas |
-# | **MLIR** (C. Lattner et al., 2021) | a kit for intermediate languages, on which all of them stand, as do XLA and Mojo |
-# | **graphs from Python** | `torch.compile` (2023) traces bytecode; **JAX** traces functions of arrays, so `jit`, `grad`, `vmap` and sharding compose. TensorFlow's `tf.function` and XLA were first (lab 08, section 5); Keras 3 (2023) runs on all three |
-# | **tuning by machine** | `triton.autotune` tries a list; TVM's Ansor (2020) searches. Language models write kernels: on KernelBench (A. Ouyang et al., 2025) the best of that time were as fast as PyTorch in fewer than 20 % of the tasks |
-# | **batching while running** | the standard in serving since Orca (G.-I. Yu et al., 2022; lab 20) |
+# | **compilers of tiles** | Triton showed in 2019 that programs can be written for a block instead of a thread. NVIDIA followed with CUDA Tile and cuTile Python (CUDA 13.1, December 2025); JAX has Pallas |
+# | **MLIR** (C. Lattner et al., 2021) | a kit for intermediate languages, on which all of these are built, as are XLA and Mojo |
+# | **graphs from Python** | `torch.compile` (2023) traces bytecode; **JAX** traces functions of arrays, so `jit`, `grad`, `vmap` and sharding can be combined. TensorFlow's `tf.function` and XLA came first (lab 08, section 5); Keras 3 (2023) runs on all three |
+# | **automatic tuning** | `triton.autotune` tries a list; TVM's Ansor (2020) searches. Language models write kernels: in KernelBench (A. Ouyang et al., 2025) the best models of that time matched PyTorch in fewer than 20 % of the tasks |
+# | **continuous batching** | the standard in serving since Orca (G.-I. Yu et al., 2022; lab 20) |
 #
-# One record of 2025 in writing kernels fell because its kernel had found a hole in the *benchmark* (Sakana AI's own
-# correction, February 2025). Checks like this course's are the hard part.
+# In 2025, one record in writing kernels was withdrawn because the kernel had exploited a hole in the *benchmark*
+# (Sakana AI's own correction, February 2025). Writing checks that cannot be deceived is the hard part, in this
+# course as well.
 
 # %% [markdown]
 # ### A slowdown among a thousand commits
 #
-# What is fast today is slow after somebody's commit. **Regression tracking** runs a benchmark on each commit, or
-# **bisects**: build the middle one, go on in the half with the change.
+# A kernel that is fast today may be slow after someone's commit. **Regression tracking** runs a benchmark on each
+# commit. When a slowdown is noticed late, you **bisect**: build the commit in the middle, and continue with the
+# half that contains the change.
 #
 # **Predict.** How many builds does it take at most for 1,000 commits?
 
@@ -206,7 +219,7 @@ def bisect(slow_from, measure, commits=1000):
 
 
 def found(repeats, trials=300):
-    """% of bisections that find a slowdown of 5 %, each build timed some times; other work adds up to some percent."""
+    """% of bisections that find a slowdown of 5 %. Each build is timed `repeats` times, with noise of some percent."""
     draws = np.random.default_rng(0)
 
     def slow(really):
@@ -222,45 +235,48 @@ shown["a count"] = 100 * float(np.mean([bisect(p, lambda really: really)[0] == p
 gpulab.plot.bars(
     {name: round(share) for name, share in shown.items()},
     "% of bisections that end at the right commit",
-    caption="One wrong answer of ten sends a bisection astray: noisy times must be repeated, counts need one run.",
+    caption="One wrong answer of ten leads a bisection to the wrong commit. Noisy times must be repeated; counts need one run.",
 )
 
 # %% [markdown]
-# **Why.** Ten answers must *all* be right. Counted bytes and instructions are exact, so one run a commit is enough; a time needs
-# repeats, a quiet machine, and pairs in turn (lab 08). Most projects do both: counts in every commit, times at night.
+# **Why.** All ten answers must be right. Counted bytes and instructions are exact, so one run of each commit is
+# enough. A measured time needs repetitions, a quiet machine, and pairs of runs in alternation (lab 08). Most
+# projects do both: counts on every commit, and times at night.
 #
 # ## 4 · What became of DeepSpeed's ideas
 #
-# DeepSpeed (Microsoft, 2020; now of the Linux Foundation) tried many things in public. Lab 16 lists them with their claims; here is
-# what came of them, as of 2026.
+# DeepSpeed (Microsoft, 2020; now a project of the Linux Foundation) tried out many ideas in public. Lab 16 lists
+# them with their claims. This is what had become of them by 2026:
 #
-# | idea | year | what came of it |
+# | idea | year | what became of it |
 # |---|---|---|
-# | ZeRO | 2020 | everywhere: PyTorch's FSDP2 is ZeRO-3 with DTensors (lab 16) |
-# | 3-D parallelism | 2020 | standard, in Megatron Core and torchtitan, with more dimensions (lab 17) |
-# | LAMB, for very large batches | 2019 | batches stay at what noise allows; AdamW stayed, Muon (2024) is the newcomer |
-# | progressive layer dropping (PLD) | 2020 | hardly used: large models see each text once, regularising saves little |
-# | 1-bit Adam, 0/1 Adam | 2021, 2022 | for slow networks; the errors that are kept live on in federated learning |
-# | sparse attention kernels | 2020 | exact attention became fast (lab 12); sparse came back as blocks (2025) |
-# | ZeRO-Offload, ZeRO-Infinity | 2021 | where memory is short: fine-tuning on one node |
-# | inference kernels, MII | 2022 | vLLM, SGLang and TensorRT-LLM took the field (lab 19) |
-# | DeepSpeed-Chat | 2023 | RLHF moved to libraries of its own (TRL, OpenRLHF, verl) |
-# | Ulysses | 2023 | one of two ways to share long sequences (lab 17), in many frameworks |
+# | ZeRO | 2020 | used everywhere: PyTorch's FSDP2 is ZeRO-3 with DTensors (lab 16) |
+# | 3-D parallelism | 2020 | standard in Megatron Core and torchtitan, with more dimensions (lab 17) |
+# | LAMB, an optimizer for very large batches | 2019 | batches remain as large as the gradient noise allows; AdamW stayed, and Muon (2024) is the newcomer |
+# | progressive layer dropping (PLD) | 2020 | hardly used: large models see each text only once, so regularisation gains little |
+# | 1-bit Adam, 0/1 Adam | 2021, 2022 | for slow networks; keeping the error lives on in federated learning |
+# | sparse attention kernels | 2020 | exact attention became fast (lab 12); sparse attention came back in blocks (2025) |
+# | ZeRO-Offload, ZeRO-Infinity | 2021 | used where memory is short, as in fine-tuning on one node |
+# | inference kernels, MII | 2022 | replaced by vLLM, SGLang and TensorRT-LLM (lab 19) |
+# | DeepSpeed-Chat | 2023 | reinforcement learning from human feedback moved to specialised libraries (TRL, OpenRLHF, verl) |
+# | Ulysses | 2023 | one of two ways to divide long sequences (lab 17), in many frameworks |
 #
-# **Predict.** A gradient of one bit a number instead of float32: how many times fewer bytes, without scales?
+# **Predict.** A gradient is sent with one bit a number instead of float32. How many times fewer bytes are that,
+# without the scales?
 
 # %%
 gpulab.predict("landscape.one_bit", ...)
 
 
 # %% [markdown]
-# One bit is a sign: the vector sent is sign(g) · mean |g|. What makes it work is to **keep the error**, what the bits did not
-# say, and to add it to the next gradient. Descent on a bowl of 200 dimensions with noisy gradients:
+# The one bit is a sign: the vector that is sent is sign(g) · mean |g|. This works only if each rank **keeps the
+# error**, which is the difference between what it wanted to send and what it sent, and adds it to the next
+# gradient. The next cell descends into a bowl with 200 dimensions, with noisy gradients:
 
 
 # %%
 def descend(how, steps=300, rate=0.05):
-    """Losses of 20 to 300 steps; `how` is all, bits, or bits with errors kept."""
+    """Losses after 20 to 300 steps; `how` is "all", "bits" or "bits, errors kept"."""
     draws = np.random.default_rng(0)
     curvature, x, kept = np.logspace(0, -2, 200), draws.standard_normal(200), np.zeros(200)
     losses = []
@@ -278,32 +294,34 @@ gpulab.plot.lines(
     {how: descend(how) for how in ("bits", "bits, errors kept", "all")},
     "step",
     "loss",
-    "With errors kept, bits follow the full gradient; without, they take half as long again.",
+    "If errors are kept, the bits follow the full gradient. If not, they need half as many steps again.",
     log_y=True,
 )
 
 # %% [markdown]
-# **Why.** With the error kept nothing is lost, only late. Errata you will meet: *1-bit Adam saves up to 26 times* (5 times; 26 is 0/1
-# Adam's), and *within a node* (between nodes: NVLink is fast enough).
+# **Why.** If the error is kept, no part of the gradient is lost. It only arrives later. Two wrong claims that you
+# will meet: *1-bit Adam saves up to 26 times* (it is 5 times, and 26 belongs to 0/1 Adam), and *it helps within a
+# node* (it helps between nodes, because NVLink is fast enough).
 #
 # ## 5 · Beyond text
 #
 # | application | example | what its GPUs do |
 # |---|---|---|
-# | images, video | diffusion transformers (W. Peebles, S. Xie, 2023) | attention without a causal mask, many steps: compute bound |
-# | several senses | models that read images and sound as tokens | long prompts: prefill (lab 19) |
+# | images, video | diffusion transformers (W. Peebles, S. Xie, 2023) | attention without a causal mask, many steps: compute-bound |
+# | several kinds of input | models that read images and sound as tokens | long prompts: prefill (lab 19) |
 # | proteins | AlphaFold 2 (2021), 3 (2024) | attention over pairs: memory grows with the square of the length |
-# | weather | GraphCast (2023), GenCast (2024) | graphs: gathers and scatters; minutes where a simulation took hours |
-# | simulation | molecules, fluids, in float64 and float32 | stencils, neighbour lists, FFTs: memory bound (labs 04, 05) |
-# | robots | vision, language and action in one model | batch 1, deadlines (lab 21) |
-# | where data must stay | federated learning | small models, little upstream (lab 21) |
+# | weather | GraphCast (2023), GenCast (2024) | graphs: gathers and scatters; minutes instead of hours of simulation |
+# | simulation | molecules and fluids, in float64 and float32 | stencils, neighbour lists, FFTs: memory-bound (labs 04, 05) |
+# | robots | vision, language and action in one model | batches of 1, deadlines (lab 21) |
+# | data that must not leave its place | federated learning | small models, little data sent upstream (lab 21) |
 #
-# Ask of each new one what you asked of every kernel: how many bytes, how many operations, how often is a byte used? GPUs for
-# language models give up float64: a B200's tensor cores do less of it than an H100's (lab 02). Simulations care.
+# Ask of each application what you asked of every kernel: how many bytes does it move, how many operations does it
+# do, and how often does it use each byte? GPUs for language models neglect float64: the tensor cores of a B200 do
+# less of it than those of an H100 (lab 02), which matters for simulations.
 #
 # ## 6 · What to read
 #
-# **First**, in this order, a day each:
+# **First**, in this order, one a day:
 #
 # 1. S. Williams, A. Waterman, D. Patterson, "Roofline", CACM, 2009.
 # 2. NVIDIA, "CUDA Programming Guide". https://docs.nvidia.com/cuda/cuda-programming-guide/
@@ -330,75 +348,80 @@ gpulab.plot.lines(
 # 14. OCP, "Microscaling Formats (MX) Specification", version 1.0, 2023.
 # 15. J. Lin et al., "AWQ", MLSys, 2024. https://arxiv.org/abs/2306.00978
 #
-# **Code**, to be read like books: NVIDIA/cutlass, Dao-AILab/flash-attention, triton-lang/triton, pytorch/torchtitan,
-# NVIDIA/Megatron-LM, vllm-project/vllm, ggml-org/llama.cpp, tinygrad/tinygrad, karpathy/llm.c; all on github.com.
+# **Code** worth reading like a book: NVIDIA/cutlass, Dao-AILab/flash-attention, triton-lang/triton,
+# pytorch/torchtitan, NVIDIA/Megatron-LM, vllm-project/vllm, ggml-org/llama.cpp, tinygrad/tinygrad and
+# karpathy/llm.c, all on github.com.
 #
-# A warning about lists like this one: check that a link holds what its text says, that a "paper" exists, and of when it is.
+# A warning about lists like this one: check that a link says what the list claims, that a "paper" exists, and how
+# old it is.
 #
 # ## 7 · What to take away, and what next
 #
-# 1. Count before you time. Bytes first, then operations, then instructions.
-# 2. Most kernels wait for memory; fusing beats tuning.
-# 3. The roofline says which wall; the profiler says which line.
-# 4. Exact results first: a fast wrong kernel is a random number generator.
-# 5. Bits are the cheapest speed-up, if their error is measured.
-# 6. Communication is arithmetic: work out the bytes of a plan before you start a thousand GPUs.
-# 7. Failures are a rate. Plan for them.
-# 8. Latency and throughput pull apart; a queue hides neither.
-# 9. Every figure has a unit, a dtype, a density, a direction and a date.
-# 10. What you cannot measure, call modelled.
+# 1. Count before you time. Bytes come first, then operations, then instructions.
+# 2. Most kernels wait for memory, so fusing gains more than tuning.
+# 3. The roofline tells you which limit applies, and the profiler tells you which line causes it.
+# 4. Get exact results first. A kernel that is fast and wrong is a random number generator.
+# 5. Fewer bits are the cheapest speed-up, provided that you measure their error.
+# 6. Communication can be calculated. Work out the bytes of a plan before you start a thousand GPUs.
+# 7. Failures occur at a certain rate, so plan for them.
+# 8. Latency and throughput conflict, and no queue resolves that.
+# 9. Every figure has a unit, a data type, a density, a direction and a date.
+# 10. If you cannot measure something, call it modelled.
 
 # %% [markdown]
 # | if you want to | do next |
 # |---|---|
-# | write kernels | project 22 A; then one operator of a library you use, faster, with a test, as a pull request |
-# | train models | the project on a training plan; then a run of torchtitan on two GPUs for an evening, and its trace |
-# | serve models | the project on serving; then vLLM with your own load, and its metrics explained |
-# | build small things | lab 21's Beyond; then a real board, and where the model of this course is off by more than 20 % |
-# | know more | one paper of the list a week, and its main figure made again |
+# | write kernels | project 22 A; then make one operator of a library you use faster, with a test, as a pull request |
+# | train models | project 22 B; then run torchtitan on two GPUs for an evening, and study its trace |
+# | serve models | project 22 C; then run vLLM with your own load, and explain its metrics |
+# | build small devices | the Beyond section of lab 21; then buy a board, and find where this course's model is off by more than 20 % |
+# | learn more | read one paper of the list a week, and reproduce its main figure |
 #
-# And tell us what is wrong here: dates, numbers, claims (CONTRIBUTING.md).
+# If you find something wrong here, such as a date, a number or a claim, please tell us (CONTRIBUTING.md).
 #
 # ## Recap
 #
-# <details><summary>1. Which kernels do not get faster from V100 to B200 by 18 times?</summary>
+# <details><summary>1. Which kernels do not get 18 times faster from the V100 to the B200?</summary>
 #
-# Those that wait for memory: 9 times at best; and those in float32 without tensor cores: 5 times.
+# Those that wait for memory, which get 9 times at best faster, and those in float32 without tensor cores: 5 times.
 # </details>
 #
 # <details><summary>2. Does DVFS save energy?</summary>
 #
-# For work that waits for memory with every step; for work that computes down to some clock, below which what never sleeps
-# costs more.
+# For work that waits for memory, every step down saves energy. For work that is limited by arithmetic, it does so
+# down to a certain clock. Below that, the power that is always drawn costs more.
 # </details>
 #
-# <details><summary>3. Which of these can you buy in 2026: HBM4, persistent memory, quantum speed-up for training?</summary>
+# <details><summary>3. Which of these can you buy in 2026: HBM4, persistent memory, a quantum speed-up for training?</summary>
 #
 # Only the first.
 # </details>
 #
 # <details><summary>4. Why did vLLM overtake older inference kernels?</summary>
 #
-# Memory: pages for the cache and batching while running (labs 19 and 20), not a faster product.
+# Because of memory: a paged cache and continuous batching (labs 19 and 20), not faster products.
 # </details>
 #
-# <details><summary>5. A language model's kernel is 100 times faster than PyTorch. What do you check first?</summary>
+# <details><summary>5. A kernel written by a language model is 100 times as fast as PyTorch. What do you check first?</summary>
 #
-# The check: other sizes and contents, whether outputs were written at all, and what was timed.
+# The check itself: try other sizes and contents, see whether the outputs were written at all, and find out what was
+# timed.
 # </details>
 #
 # ### Claims you will meet, and what is right
 #
 # - *Hopper, HBM3 and Grace Hopper are the future.* They shipped in 2022 and 2023.
-# - *A model's training took 73 MW.* MWh. A plant has megawatts; a training run has megawatt hours.
-# - *Attention needs quadratic memory.* Quadratic operations; memory is linear since FlashAttention (lab 12).
-# - *GPU utilisation is 100 %, so it is busy.* A kernel ran; nothing more (lab 08).
-# - *Domino is communication-free.* It hides tensor-parallel communication behind computing; the bytes are sent.
+# - *Training a model took 73 MW.* MWh is meant. A power plant has megawatts, and a training run takes megawatt hours.
+# - *Attention needs quadratic memory.* It needs quadratically many operations. Since FlashAttention, its memory is
+#   linear (lab 12).
+# - *GPU utilisation is 100 %, so the GPU is busy.* It only means that a kernel was running (lab 08).
+# - *Domino is communication-free.* It hides the communication of tensor parallelism behind computing. The bytes are
+#   still sent.
 #
 # ### References
 #
-# 1. JEDEC, "High Bandwidth Memory (HBM4) DRAM", JESD270-4, 2025. UALink 200G 1.0, 2025. CXL Consortium, CXL 4.0, press
-#    release of 18 November 2025. Intel, results of the second quarter of 2022 (the end of Optane).
+# 1. JEDEC, "High Bandwidth Memory (HBM4) DRAM", JESD270-4, 2025. UALink 200G 1.0, 2025. CXL Consortium, CXL 4.0,
+#    press release of 18 November 2025. Intel, results of the second quarter of 2022 (the end of Optane).
 # 2. M. Horowitz, "Computing's Energy Problem (and what we can do about it)", ISSCC, 2014.
 # 3. M. O'Connor et al., "Fine-Grained DRAM", MICRO, 2017.
 # 4. R. Schwartz et al., "Green AI", CACM, 2020. https://arxiv.org/abs/1907.10597

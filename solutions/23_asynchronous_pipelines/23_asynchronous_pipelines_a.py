@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "23"
-#     hours: 3.5
+#     hours: 3
 #     topics: [C25.1, C25.2]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 23A · Asynchronous pipelines
 #
-# **Three to four hours.** You have done lab 07A and can write a CUDA C++ kernel, and you know shared memory,
+# **2 to 3 hours.** You have done lab 07A and can write a CUDA C++ kernel, and you know shared memory,
 # barriers and bank conflicts from labs 04 and 05. You need no GPU: the kernels of this part run on a simulated
 # A100, those of part B on a simulated H100.
 #

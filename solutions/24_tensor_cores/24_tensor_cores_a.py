@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 24A · Tensor cores that read by themselves: Hopper
 #
-# **Four hours.** You have done lab 23 (copies by the tile, mbarriers, warps with roles) and lab 06B, where a warp loaded
+# **2.5 to 4 hours.** You have done lab 23 (copies by the tile, mbarriers, warps with roles) and lab 06B, where a warp loaded
 # fragments into registers and multiplied them. You need no GPU: the kernels run on a simulated **H100**.
 #
 # Lab 06B's kernel spent most of its instructions on moving operands from shared memory to registers. Hopper's
@@ -73,7 +73,7 @@ gpulab.predict("tensor.bytes", ...)
 #
 # - `start`, `leading` and `stride` are in bytes, and multiples of 16; `start` is below 2¹⁸ = 262,144.
 # - `swizzle` is 0, 32, 64 or 128, in bytes.
-# - A failing check prints the numbers in decimal. `hex(…)` or `f"{number:064b}"` shows their fields.
+# - A failing check prints the numbers in hexadecimal, and their fields as they are stored.
 #
 # About 3 lines.
 

@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "24"
-#     hours: 4
+#     hours: 3.5
 #     topics: [C25.8, C25.9, C25.10]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 24B · Tensor cores with a memory of their own: Blackwell
 #
-# **Four hours.** You have done part A. You need no GPU: the kernels run on a simulated **B200**.
+# **2 to 3.5 hours.** You have done part A. You need no GPU: the kernels run on a simulated **B200**.
 #
 # On Hopper, the 128 threads of a warpgroup had to issue each product together, and their registers held the
 # sums. Blackwell removes both requirements. One thread issues a product, and its sums are kept in **Tensor

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 25A · Layouts
 #
-# **Three and a half hours.** You have done labs 04 (sectors and bank conflicts) and 06B. Sections 1 to 4 are plain
+# **2.5 to 4.5 hours.** You have done labs 04 (sectors and bank conflicts) and 06B. Sections 1 to 4 are plain
 # Python; in sections 5 and 6 kernels run on a simulated **A100**. You need no GPU.
 #
 # Every fast kernel spends most of its lines on one question: which thread touches which address? In CUDA C++ the

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 25B · Tiles in three languages
 #
-# **Three and a half hours.** You have done part A, and labs 11 (Triton), 12B (attention) and 24A (wgmma). You need no GPU:
+# **2.5 to 4.5 hours.** You have done part A, and labs 11 (Triton), 12B (attention) and 24A (wgmma). You need no GPU:
 # kernels run on a simulated **A100**, and one on a simulated **H100**.
 #
 # The fastest kernels of 2020 use other instructions than those of 2023 or 2025. Rewriting each kernel for each

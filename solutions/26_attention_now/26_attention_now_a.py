@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 26A · A softmax that keeps up with the tensor cores
 #
-# **Three hours.** You have done lab 12 (attention tile by tile) and lab 24A (`wgmma`, warps with roles). You need no
+# **2 to 3.5 hours.** You have done lab 12 (attention tile by tile) and lab 24A (`wgmma`, warps with roles). You need no
 # GPU: the kernels run on a simulated **H100**.
 #
 # From the A100 to the H100 and on to the B200, each generation of tensor cores makes products about twice as

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 26B · Attention that leaves work out
 #
-# **Three and a half hours.** You have done part A and lab 12A. You need no GPU: kernels run
+# **2 to 3.5 hours.** You have done part A and lab 12A. You need no GPU: kernels run
 # on a simulated **H100**, and the rest is PyTorch.
 #
 # A conversation of 128,000 tokens has 8 billion pairs of a query and a key in every head, and the whole cache

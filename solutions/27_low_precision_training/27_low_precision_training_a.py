@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 27A · Training in eight and four bits
 #
-# **About three hours.** You need labs 09 and 10, which explain E4M3, E2M1, block scales and master weights.
+# **2 to 3 hours.** You need labs 09 and 10, which explain E4M3, E2M1, block scales and master weights.
 #
 # DeepSeek-V3 was trained with most of its products in FP8. NVIDIA trained a model with 12 billion parameters
 # on 10 trillion tokens in NVFP4, whose numbers have four bits. The two reports compare such training with

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 27B · Muon and scaling laws
 #
-# **About two hours.** You have done part A.
+# **1.5 to 2 hours.** You have done part A.
 #
 # Fewer bits make a step cheaper. This part is about needing fewer steps, and about deciding before a run how
 # many parameters and how many tokens to spend its compute on. **Muon**, an optimizer that makes updates

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 28A · Experts and symmetric memory
 #
-# **Three hours.** You have done lab 15 (collectives) and lab 17 (experts, one for each token). You need no
+# **2.5 to 4 hours.** You have done lab 15 (collectives) and lab 17 (experts, one for each token). You need no
 # GPU: ranks are processes of your machine, and the network between them counts every byte.
 #
 # A large mixture of experts has several hundred experts, and each token goes to eight of them. The experts do
@@ -176,7 +176,8 @@ def exchange(parts):
 #   different, and `weight` (tokens × k) the weights. `expert` (4 × width × width) are this rank's experts:
 #   rank r has experts 4 r to 4 r + 3. Ranks are numbered node by node, `per_node` in each.
 # - Output (tokens × width): for each token the sum over its experts of weight · relu(x · expert).
-# - You may call `exchange`, which is defined above.
+# - You may call `exchange`, which is defined above, and `all_to_all`, `all_gather`, `all_reduce`,
+#   `reduce_scatter`, `broadcast`, sends and receives.
 # - Counted: the bytes between nodes, a row there and a row of sums back for each token and node; and the
 #   busiest network card. Up to 64 bytes more for each token are allowed, which is room for its weights. Bytes
 #   inside a node are free.

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 28B · Fleets: pools, routers, rollouts, and what goes wrong
 #
-# **Three hours.** You have done labs 19 (caches, speculative decoding) and 20 (engines, queues). You need no
+# **2.5 to 4 hours.** You have done labs 19 (caches, speculative decoding) and 20 (engines, queues). You need no
 # GPU: times are modelled or on a virtual clock.
 #
 # One engine on one node is the subject of lab 20. A service that millions use is a fleet: some GPUs compute

@@ -196,6 +196,24 @@ def test_a_barrier_that_some_skip_by_returning_is_remarked_on_and_costs_nothing(
 
 
 @cuda.jit
+def in_float64(a, out):
+    x, y = cuda.grid(2)
+    if x < a.shape[1] and y < a.shape[0]:
+        out[x, y] = (a[y, x] * 3.1) / 3.1
+
+
+def test_arithmetic_in_float64_is_remarked_on_and_costs_nothing() -> None:
+    verdict = gpulab.check("toy.transpose", in_float64)
+    assert verdict.parts[0].state == "pass" and verdict.parts[0].points == 2.0
+    said, line = verdict.parts[0].details
+    assert (
+        said.text.startswith("Line ") and "computes in float64, although no argument is float64" in said.text
+    )
+    assert line.text == "out[x, y] = (a[y, x] * 3.1) / 3.1"
+    assert gpulab.check("toy.transpose", plain).parts[0].details == ()
+
+
+@cuda.jit
 def racing(a, out):
     tile = cuda.shared.array((32, 33), np.float32)
     x, y = cuda.grid(2)

@@ -459,3 +459,22 @@ def test_a_tensor_kept_from_another_call_is_refused():
 def test_a_gradient_that_never_came_is_missed():
     verdict = gpulab.check("toy.slope", lambda w: None)
     assert verdict.points == 0 and "no backward pass reached `w`" in " ".join(str(verdict).split())
+
+
+def test_a_print_of_a_tensor_shows_its_shape_and_why_there_are_no_values(capsys):
+    def talkative(x, bias, factor):
+        print(x)
+        return torch.add(bias, x, alpha=factor)
+
+    gpulab.check("toy.affine", talkative)
+    shown = capsys.readouterr().out
+    assert "<tensor of shape (3, 4), float32: without values, because the check records" in shown
+    assert "FakeTensor" not in shown
+    assert "FakeTensor(" in repr(_a_fake()), "PyTorch's own print is back"
+
+
+def _a_fake():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        return torch.zeros(2)

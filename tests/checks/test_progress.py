@@ -57,6 +57,13 @@ def test_attempts_are_counted_and_the_best_is_kept(own_progress: Path) -> None:
     assert record["last"]["passed"] is False
 
 
+def test_a_failure_after_a_pass_says_that_the_pass_stays(own_progress: Path) -> None:
+    said = "You passed this exercise before, and that stays. What is graded is the cell that you hand in."
+    assert said not in check("toy.double", wrong).notes
+    check("toy.double", right)
+    assert check("toy.double", wrong).notes[-1] == said
+
+
 def test_a_folder_that_cannot_be_written_costs_one_line_and_nothing_else(read_only: None) -> None:
     first, second = check("toy.double", wrong), check("toy.double", right)
     assert second.attempt == 2

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import gpulab
-from gpulab.checks import registry, slips
-from gpulab.checks.compare import normal, same_answer
+from gpulab.checks import cases, registry, slips
+from gpulab.checks.compare import mismatch, normal, same_answer
 from gpulab.checks.evidence.answered_cases import AnsweredCases
-from gpulab.checks.slips import slip_of, usual_slips
+from gpulab.checks.slips import array_slip_of, slip_of, usual_slips
+from gpulab.checks.spec import Answer, OnArrays
 from gpulab.content.lab_16_sharded_training.references import exercises as sharded
 
 
@@ -54,3 +56,82 @@ def test_every_slip_is_wrong_at_some_question_and_its_sentence_is_one(name: str)
             for q in questions
         ]
         assert not all(rights), sentence
+
+
+ON_ARRAYS = [
+    e
+    for e in registry.exercises()
+    if isinstance(e.evidence, OnArrays) and registry.reference(e.name) in slips._OF
+]
+
+
+@pytest.mark.parametrize("exercise", ON_ARRAYS, ids=[e.name for e in ON_ARRAYS])
+def test_every_slip_in_arrays_is_wrong_somewhere_and_known_there(exercise) -> None:
+    reference = registry.reference(exercise.name)
+    answer = Answer(exercise, None, reference)
+    for slip, sentence in slips._OF[reference]:
+        assert sentence[0].isupper() and sentence.endswith(".")
+        told = []
+        for case in exercise.cases:
+            made = cases.of(answer, case)
+            right, wrong = cases.expected(reference, made, case), cases.expected(slip, made, case)
+            for name, array in wrong.items():
+                if found := mismatch(name, array, right[name], exercise.rtol, exercise.atol):
+                    told.append(array_slip_of(reference, found, made, case))
+        assert sentence in told, sentence
+
+
+def _scaled_twice(q, k, v, tile):
+    scores = q @ k.t() / q.shape[1] ** 0.5
+    weights = torch.exp(scores - scores.amax(1, keepdim=True))
+    return weights @ v / weights.sum(1, keepdim=True), scores.amax(1) + torch.log(weights.sum(1))
+
+
+def _not_divided(q, k, v, tile):
+    scores = q @ k.t()
+    weights = torch.exp(scores - scores.amax(1, keepdim=True))
+    return weights @ v, scores.amax(1) + torch.log(weights.sum(1))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (_scaled_twice, "The same happens if q is divided by √d twice. It already comes divided."),
+        (
+            _not_divided,
+            "The same happens if the sums of weighted values are not divided by the sum of the weights.",
+        ),
+    ],
+    ids=["scaled twice", "not divided"],
+)
+def test_a_learner_of_attention_reads_which_step_is_wrong(wrong, sentence) -> None:
+    assert sentence in " ".join(str(gpulab.check("attention.tiled", wrong)).split())
+
+
+def test_descriptors_are_shown_in_hexadecimal_with_their_fields() -> None:
+    def describe(start, leading, stride, swizzle):
+        return (
+            start // 16
+            | leading // 16 << 16
+            | stride // 16 << 32
+            | {0: 0, 128: 1, 64: 2, 32: 3}[swizzle] << 61
+        )
+
+    said = " ".join(str(gpulab.check("tensor.describe", describe)).split())
+    assert "swizzle 1, and other bits are set), should be 0xc0000" in said
+    assert "swizzle 3)" in said
+
+
+def test_lists_that_look_alike_where_they_are_cut_are_left_out() -> None:
+    def cast(tensors, length, recipe):
+        return [[float(np.float32(x)) * (1 + (k > 5)) for x in tensor] for k, tensor in enumerate(tensors)]
+
+    def nearly(tensors, length, recipe):
+        right = registry.reference("bits.cast")(tensors, length, recipe)
+        right[-1][-1] += 1.0
+        return right
+
+    assert "should be [[" in " ".join(str(gpulab.check("bits.cast", cast)).split())
+    said = " ".join(str(gpulab.check("bits.cast", nearly)).split())
+    assert "in the answer of `nearly(" in said and "All before it is right" in said
+    assert "should be [[" not in said

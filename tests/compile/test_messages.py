@@ -240,6 +240,17 @@ def adds_up_a_list(a):
     a[0] = sum(ring)
 
 
+def compares_the_function_grid(a):
+    i = cuda.grid
+    if i < a.size:  # here
+        a[0] = 1
+
+
+def adds_up_a_ring(a):
+    ring = [a[0], a[1]]
+    a[0] = sum(ring)  # here
+
+
 def does_not_call_grid(a):
     i = cuda.grid
     a[i] = 1  # here
@@ -420,6 +431,16 @@ def opens_a_file(a):  # here
         (
             adds_up_a_list,
             "`*` is not possible with a list and the number 4.\n"
+            "A thread has no list. Scratch space of a fixed size is cuda.local.array(4, numba.float32).",
+        ),
+        (
+            compares_the_function_grid,
+            "`<` is not possible with the function grid and int64.\n"
+            "cuda.grid is not called here. Write cuda.grid(1), with the number of dimensions.",
+        ),
+        (
+            adds_up_a_ring,
+            "This kernel makes a list, which would need memory that grows.\n"
             "A thread has no list. Scratch space of a fixed size is cuda.local.array(4, numba.float32).",
         ),
         (

@@ -125,7 +125,7 @@ def test_no_placement_that_keeps_apart_in_memory_asks_for_more_than_seven_comput
         ([[0, 4]], "1 places for 2"),
         ([[0, 4], [2, 0]], "the GPU of request 1"),
         ([[0, 4], [0, True]], "cannot start"),
-        ([[0, 4], 0], r"one is \[GPU"),
+        ([[0, 4], 0], r"must be \[GPU"),
         (None, "NoneType"),
     ],
 )
@@ -189,9 +189,9 @@ def test_the_questions_are_of_the_kinds_for_which_that_is_shown():
 @pytest.mark.parametrize(
     "plan, words",
     [
-        ([[[0, 0], [0, 1]], [[0, 1]]], "is given to job"),
+        ([[[0, 0], [0, 1]], [[0, 1]]], "is given to both job"),
         ([[[0, 0], [1, 1]], [[0, 1]]], "more than one node"),
-        ([[[0, 0], [0, 0]], [[0, 1]]], "is given to job"),
+        ([[[0, 0], [0, 0]], [[0, 1]]], "is given to both job"),
         ([[[0, 0]], [[0, 1]]], "a list of 2 GPUs"),
         ([[[0, 0], [0, 8]], [[0, 1]]], "0 to 7"),
         ([[[0, 0], [0, 1]], [[0, 2]]], "has 100 GB"),
@@ -348,7 +348,7 @@ def test_the_same_manifest_as_json_is_as_good():
         ("key: nvidia.com/gpu, operator: Exists, effect", "operator: Exists, effect", "every taint"),
         ("      - {key: nv", "      - {operator: Exists}\n      - {key: nv", "every taint"),
         ("rollingUpdate: {maxSurge: 0, maxUnavailable: 1}", "type: Recreate", None),
-        ("maxUnavailable: 1", "maxUnavailable: 0", "none may go"),
+        ("maxUnavailable: 1", "maxUnavailable: 0", "none removed"),
         ("  replicas:", "  replicas: 1\n  replicas:", r"stands twice, in lines 5 and 6"),
         ("  replicas:", "  replicas: two #", r"line 5\) is 'two'; the schema asks for an integer"),
         ("matchLabels: {app:", "matchLabels: {app: x", "labels of the template"),
@@ -435,7 +435,10 @@ def test_the_detective_has_one_answer():
                 pod["node"] = home
     assert set(cures) == {"etl-0"}
     assert free("n1", "memory") == 128 and free("n5", "memory") == 704
-    assert "it has 128 GiB left of the 200" in text() and "has 704 GiB free" in text()
+    assert (
+        "it has only 128 GiB of memory left, and 200 GiB are needed" in text()
+        and "has 704 GiB free" in text()
+    )
 
 
 def test_beyond_is_reached_by_random_changes_of_the_order():
@@ -469,7 +472,7 @@ def test_beyond_is_reached_by_random_changes_of_the_order():
             order, best = other, plan
     assert names["in_turn"](later, 16) == turn and names["waiting"](best) == 220
     assert waiting(best) == 220 and names["bound"](later, 16) < 220
-    assert "| in turn, nobody passes | 559 |" in text() and "jobs are placed | 220 |" in text()
+    assert "| in turn, no job passes another | 559 |" in text() and "jobs are placed | 220 |" in text()
 
 
 def test_the_text_names_the_schema_that_is_asked():

@@ -183,13 +183,13 @@ def test_the_numbers_of_the_detective_are_those_of_its_runs():
 
     assert through(many) / through(few) > 1.4
     said = re.search(r"\*\*2 points:\*\*(.*?)\*\*1 point\*\*", text())[1]
-    assert f"{twice(many)} tokens were computed twice with 20 slots, {twice(few)} with 14" in said
+    assert f"{twice(many)} tokens were computed twice with 20 slots, against {twice(few)} with 14" in said
     assert f"({metrics.throughput(many):.0f} and {metrics.throughput(few):.0f})" in said
     longest = max(max(metrics.gaps(life), default=0) for life in many.lives)
     assert f"is {longest:.0f} s" in said
     assert (stalled(many), stalled(few)) == (8, 3)
     latency = [metrics.percentile(map(metrics.latency, run.lives), 50) for run in (few, many)]
-    assert f"median latency alone ({latency[1]:.1f} s, {latency[0]:.1f} s with 14 slots)" in said
+    assert f"median latency ({latency[1]:.1f} s, against {latency[0]:.1f} s with 14 slots)" in said
     ttft = [metrics.percentile(map(metrics.ttft, run.lives), 50) for run in (few, many)]
     assert ttft[1] < ttft[0]
 
@@ -197,10 +197,10 @@ def test_the_numbers_of_the_detective_are_those_of_its_runs():
 def test_the_figures_before_a_prediction_are_those_of_the_tables():
     h100 = serving.times("Llama 3 8B", "H100")
     assert h100.token_bytes == 128 * 1024 and round(h100.link / 1e9) == 63
-    assert "are 128 KiB. An H100 has PCIe 5.0, 63 GB/s in each direction" in text()
+    assert "take 128 KiB. An H100 is connected by PCIe 5.0, with 63 GB/s in each direction" in text()
     assert float(hardware.link("InfiniBand NDR").per_direction) == 50e9
-    assert "over NDR InfiniBand, 50 GB/s in each direction" in text()
-    assert round(h100.weights / 2e9, 1) == 7.5 and "of 8 billion weights 7.5" in text()
+    assert "over NDR InfiniBand, with 50 GB/s in each direction" in text()
+    assert round(h100.weights / 2e9, 1) == 7.5 and "Of 8 billion weights, 7.5" in text()
 
 
 def test_a_forgotten_decorator_is_named():
@@ -276,9 +276,9 @@ def test_a_nonsensical_decision_is_refused_in_a_sentence():
 
     for decisions, words in (
         ([{"admit": [0, 0]}], "twice"),
-        ([{"admit": ["x"]}], "lists numbers"),
-        ([7], "the policy returns int"),
-        ([{"prefill": {"0": 10**30}}], "which waits and does not run"),
+        ([{"admit": ["x"]}], "must list numbers"),
+        ([7], "the policy returned int"),
+        ([{"prefill": {"0": 10**30}}], "which is waiting and does not run"),
         ([], "it stops after 0 decisions"),
         ([{"admit": list(range(9))}], "9 requests would run in 2 slots"),
     ):

@@ -101,3 +101,25 @@ def test_the_border_arrives_as_zeros() -> None:
         exec(notebooks.cell_with(LAB, "CORNER = "), names)
     found = names["found"].get()
     assert not found[0].any() and not found[:, :2].any() and (found[1:, 2:] == 1).all()
+
+
+def test_a_ring_without_its_barrier_is_told_to_wait_and_then_to_meet() -> None:
+    ring = notebooks.answers(LAB)["ring"]
+    code = ring.code.replace("        __syncthreads();\n", "")
+    assert code != ring.code
+    said = " ".join(str(gpulab.check("async.ring", cp.RawKernel(code, "ring"))).split())
+    read = 1 + code.splitlines().index(
+        "        out[k * 128 + t] = sum(slot[k % 4][t], slot[k % 4][(t + 1) % 128]);"
+    )
+    assert "A thread waits only for the copies that it sent itself." in said
+    assert (
+        "waits for its own copies (__pipeline_wait_prior or cp.async.wait_group), then comes __syncthreads()"
+        in said
+    )
+    assert f"and then line {read}." in said
+
+
+def test_the_cell_that_leaves_a_barrier_out_says_so_if_there_is_none(capsys) -> None:
+    cell = notebooks.cell_with(LAB, "hasty = cp.RawKernel").replace("gpulab.need(gather)", "")
+    exec(cell, {"np": np, "gpulab": gpulab, "cp": cp, "gather": cp.RawKernel("void gather() {}", "gather")})
+    assert "contains no `cluster.sync();` that this cell could leave out" in capsys.readouterr().out

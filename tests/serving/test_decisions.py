@@ -149,13 +149,13 @@ def test_a_policy_that_returns_something_else_later_is_told_in_which_step():
     def forgetful(queue, running, blocks, slots):
         return [queue[0].number] if queue and not running else None
 
-    with pytest.raises(InvalidDecision, match="in step 1 the policy returns nothing"):
+    with pytest.raises(InvalidDecision, match="in step 1 the policy returned nothing"):
         elsewhere(TRACE, MACHINE, forgetful)
 
 
 def test_decisions_without_end_are_refused(monkeypatch):
     monkeypatch.setattr(decisions, "LIMIT", 5)
-    with pytest.raises(InvalidDecision, match=r"after 5 decisions \d requests are still not through"):
+    with pytest.raises(InvalidDecision, match=r"after 5 decisions \d requests have still not finished"):
         elsewhere(TRACE, MACHINE, serving.policy(lambda state: {"sleep": state.now + 1e-3}))
 
 

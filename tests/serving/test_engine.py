@@ -122,22 +122,22 @@ def test_dynamic_batches_wait_for_company_and_not_for_ever():
 # ---------------------------------------------------------------- what is refused
 
 REFUSED = [
-    ({"admit": [9]}, "request 9, which is not here"),
-    ({"admit": [2]}, "request 2, which is through"),
-    ({"admit": [0]}, "request 0, which runs already"),
+    ({"admit": [9]}, "request 9, which has not arrived"),
+    ({"admit": [2]}, "request 2, which has finished"),
+    ({"admit": [0]}, "request 0, which is running already"),
     ({"admit": [1, 1]}, "request 1 twice"),
     ({"admit": [1, 3, 4]}, "5 requests would run in 3 slots"),
-    ({"preempt": [1]}, "request 1, which waits"),
-    ({"preempt": [0], "swap": [0]}, "preempted and swapped at once"),
-    ({"swap": [0]}, "2 swapped blocks would be on the host, which has room for 1"),
-    ({"admit": [3]}, "need after this step 8 blocks, and there are 7"),
-    ({"prefill": {5: 3}}, "request 5 3 tokens, and 2 of its prompt are left"),
-    ({"prefill": {1: 3}}, "`prefill` names request 1, which waits"),
+    ({"preempt": [1]}, "request 1, which is waiting"),
+    ({"preempt": [0], "swap": [0]}, "both preempted and swapped"),
+    ({"swap": [0]}, "2 swapped blocks would be on the host, which has space for 1"),
+    ({"admit": [3]}, "need after this step 8 blocks, but there are 7"),
+    ({"prefill": {5: 3}}, "request 5 3 tokens, but only 2 of its prompt are left"),
+    ({"prefill": {1: 3}}, "`prefill` names request 1, which is waiting"),
     ({"prefill": {5: -1}}, "request 5 -1 tokens"),
-    ({"admit": [1]}, "would process 9 tokens, and its limit is 8"),
+    ({"admit": [1]}, "would process 9 tokens, but its limit is 8"),
     ({"admit": "all"}, "`admit` is 'all'"),
     ({"start": [1]}, "'start'"),
-    (None, "the policy returns NoneType"),
+    (None, "the policy returned NoneType"),
     ({"sleep": "a while"}, "`sleep` is 'a while'"),
 ]
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_is_refused_with_a_sentence_and_changes_nothing(decision,
 
 
 def test_who_never_admits_is_told_so():
-    with pytest.raises(InvalidDecision, match="nothing runs and nobody is admitted"):
+    with pytest.raises(InvalidDecision, match="no request runs or is admitted"):
         serving.run(Machine(1, 4), requests(1), lambda state: {})
 
 

@@ -109,7 +109,7 @@ def test_who_comes_when_too_many_wait_is_sent_away(gpt):
 
 def test_an_invalid_decision_ends_all_streams_with_its_sentence_and_is_raised_at_the_end(gpt):
     with (
-        pytest.raises(InvalidDecision, match="which is not here"),
+        pytest.raises(InvalidDecision, match="which has not arrived"),
         http.Service(gpt, lambda state: {"admit": [77]}) as service,
     ):
         answers = load.open_loop(service.url, [Request(0, 0.0, 5, 5)], [PROMPT])

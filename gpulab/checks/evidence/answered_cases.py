@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpulab.checks import budgets, by_hand, cases, messages
+from gpulab.checks import budgets, by_hand, cases, messages, patience
 from gpulab.checks.compare import NotAnAnswer, answer_words, first_difference, holds_nan, normal, same_answer
 from gpulab.checks.every_case import Failure, parts
 from gpulab.checks.parts import Detail, Part
@@ -30,7 +30,7 @@ class AnsweredCases(OnQuestions):
     `measured`: its reference gets (answer, *arguments), carries the plan out, raises WrongAnswer with a
     sentence about what is wrong with it, or returns counts by name, which the budgets limit. A count of a
     case is its worst over the case's questions. `by_hand` names functions of gpulab that do what is asked,
-    such as ``gpulab.numerics.decode``: the answer may not call them.
+    such as ``gpulab.numerics.decode``: the answer may not call them. `words` writes an answer in messages.
     """
 
     kind = "answered cases"
@@ -39,6 +39,7 @@ class AnsweredCases(OnQuestions):
 
     measured: bool = False
     by_hand: tuple[str, ...] = ()
+    words: Callable[[Any], str] = answer_words
 
     def examine(self, answer: Answer) -> tuple[Part, ...]:
         """All answers right, or what is wrong with the first that is not; then the budgets."""
@@ -105,7 +106,9 @@ def _at(answer: Answer, measured: bool, case: Case, counts: dict[str, float]) ->
     for arguments in questions:
         call = f"{name_of(fn)}({', '.join(answer_words(a, 40) for a in arguments)})"
         try:
-            got = normal(fn(*deepcopy(arguments)))
+            with patience.limited():
+                returned = fn(*deepcopy(arguments))
+            got = normal(returned)
         except NotAnAnswer as odd:
             return Failure(case, (Detail(messages.odd_answer(call, str(odd))),), True)
         except NotImplementedError as error:
@@ -131,16 +134,24 @@ def _at(answer: Answer, measured: bool, case: Case, counts: dict[str, float]) ->
 
 
 def _difference(exercise: Exercise, call: str, got: Any, expected: Any) -> str:
-    """Both answers, and where they differ if what they are shortened to does not show it."""
-    words = answer_words(got), answer_words(expected)
+    """Both answers, and where they differ if what they are shortened to does not show it.
+
+    Answers that are shortened to the same words are left out.
+    """
+    assert isinstance(exercise.evidence, AnsweredCases)
+    shown = exercise.evidence.words
+    words = shown(got), shown(expected)
     said = messages.wrong_answer(call, *words)
-    if words == (repr(got), repr(expected)):
+    if shown is not answer_words or words == (repr(got), repr(expected)):
         return said
     found = first_difference(got, expected, exercise.rtol, exercise.atol)
     if found is None:
         return said
     place, *items = found
-    return messages.and_differs_at(said, place, *map(answer_words, items))
+    items = [answer_words(item) for item in items]
+    if words[0] == words[1]:
+        return messages.differs_at(call, place, *items)
+    return messages.and_differs_at(said, place, *items)
 
 
 LONGEST_QUESTION = 600  # characters: a page of numbers helps nobody

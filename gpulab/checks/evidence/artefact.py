@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.checks import budgets, cases, messages
+from gpulab.checks import budgets, cases, messages, patience
 from gpulab.checks.cases import Argument
 from gpulab.checks.every_case import Failure, parts
 from gpulab.checks.parts import Detail, Part
@@ -196,7 +196,8 @@ def _at(answer: Answer, case: Case, counts: dict[str, dict[str, float]]) -> Fail
     """What is wrong at one case. What is counted goes into `counts`, under the case's name."""
     fn, made = answer.fn, cases.of(answer, case)
     try:
-        returned = fn(*given(made))
+        with patience.limited():
+            returned = fn(*given(made))
     except Exception as error:
         return Failure(case, explain(error, fn), True)
     if returned is None:

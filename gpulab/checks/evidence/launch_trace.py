@@ -19,6 +19,7 @@ from gpulab.checks.parts import Detail, Part, Unwritten
 from gpulab.checks.results import changed_input
 from gpulab.checks.run import Outcome, name_of, reference_device
 from gpulab.checks.scoring import Score
+from gpulab.checks.slips import array_slip_of
 from gpulab.checks.spec import Answer, Budget, Case, Exercise, Face, OnArrays, Shape, Sizes
 from gpulab.checks.verdict import no_points
 from gpulab.simulator import device as devices
@@ -200,7 +201,9 @@ class _Failure:
             unwritten = given and nothing and is_empty(answer.fn)
             return (Unwritten(said) if unwritten else Detail(said),), nothing
         source = diagnose.unwritten(answer, self.case, self.wrong)
-        wrong = diagnose.wrong_result(self.wrong, watcher, given, source)
+        first, *rest = diagnose.wrong_result(self.wrong, watcher, given, source)
+        slip = array_slip_of(answer.reference, self.wrong, before, self.case)
+        wrong = (first, *([Detail(slip)] if slip else []), *rest)
         watch = pictures.watch_writer(self.wrong, watcher, self.case)
         picture = pictures.detail(self.wrong, watcher)
         return (*wrong, *sanitized.findings(answer, self.case), picture, *watch), False

@@ -6,6 +6,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ import numpy as np
 from gpulab.analysis.profile.tensors import TensorReport
 from gpulab.checks import budgets, cases, messages, pictures, tensor_graphs
 from gpulab.checks.cases import Argument
-from gpulab.checks.compare import index_words, mismatch, value_words, where
+from gpulab.checks.compare import Mismatch, index_words, mismatch, value_words, where
 from gpulab.checks.diagnose import changed_input
 from gpulab.checks.every_case import Failure, parts
 from gpulab.checks.parts import Detail, Part
 from gpulab.checks.refusals import Broken, Refused
 from gpulab.checks.run import explain, name_of
 from gpulab.checks.scoring import Score
+from gpulab.checks.slips import array_slip_of
 from gpulab.checks.spec import Answer, Array, Budget, Case, Exercise, OnArrays, Scalar
 from gpulab.checks.tensor_graphs import Graph, NotAGraph, Replay, file_of, record, replay
 from gpulab.foundation.errors import Message
@@ -144,13 +146,14 @@ def _at(
     if details := _changed(made, outcome):
         return Failure(case, details)
     expected = cases.expected(answer.reference, made, case)
-    if details := _wrong(exercise, made, outcome, expected, not graph.uninitialised):
+    slip = partial(array_slip_of, answer.reference, made=made, case=case)
+    if details := _wrong(exercise, made, outcome, expected, slip, not graph.uninitialised):
         return Failure(case, details)
     if graph.uninitialised:  # what was never written must not matter
         made = cases.of(answer, case)
         garbage = cases.garbage_of(answer.contents, case) or np.random.default_rng(cases.PUBLIC_SEED)
         other = replay(graph, made, operators, name_of(fn), garbage)
-        if details := _wrong(exercise, made, other, expected):
+        if details := _wrong(exercise, made, other, expected, slip):
             return Failure(case, (*details, Detail(messages.reads_unwritten())))
     reports[case.name] = outcome.report
     return None
@@ -176,9 +179,13 @@ def _wrong(
     made: Sequence[Argument],
     outcome: Replay,
     expected: dict[str, Any],
+    slip: Callable[[Mismatch], str],
     written: bool = False,
 ) -> tuple[Detail, ...]:
-    """The first output that is not as it should be. Where all memory was `written`, a nan was computed."""
+    """The first output that is not as it should be. Where all memory was `written`, a nan was computed.
+
+    `slip` names the usual mistake that leads to such an output, if there is one.
+    """
     results = iter(outcome.results)
     for argument in made:
         if argument.role not in ("out", "inout"):
@@ -200,7 +207,8 @@ def _wrong(
             drawn = pictures.detail(found)
             if written and np.isnan(value) and not np.isnan(wanted):
                 return (Detail(sentence), Detail(messages.where_nan_comes_from()), drawn)
-            return (Detail(sentence), drawn)
+            said = slip(found)
+            return (Detail(sentence), *([Detail(said)] if said else []), drawn)
     return ()
 
 

@@ -32,7 +32,7 @@ def record(fn: Callable[..., Any], made: Sequence[Argument], allowed: frozenset[
     """
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    with _torch_logs_nothing(), FakeTensorMode() as fake:
+    with _torch_logs_nothing(), _printed_as_shapes(), FakeTensorMode() as fake:
         given = {a.name: _fake(a) for a in made if a.role in ("in", "inout")}
         recorder = _Recorder(fake, list(given.values()), allowed, file_of(fn))
         try:
@@ -46,6 +46,21 @@ def record(fn: Callable[..., Any], made: Sequence[Argument], allowed: frozenset[
             raise
         results = tuple(recorder.known(t) for t in outputs_of(made, given, returned))
     return Graph(len(given), tuple(recorder.constants), tuple(recorder.finished()), results)
+
+
+@contextlib.contextmanager
+def _printed_as_shapes() -> Iterator[None]:
+    """What a learner's `print` of a tensor shows meanwhile: its shape, and why it has no values."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    def shown(tensor: torch.Tensor, **_: Any) -> str:
+        return messages.tensor_without_values(tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
+
+    FakeTensor.__repr__ = shown
+    try:
+        yield
+    finally:
+        del FakeTensor.__repr__
 
 
 def arguments_of(made: Sequence[Argument], tensors: dict[str, Any]) -> list[Any]:

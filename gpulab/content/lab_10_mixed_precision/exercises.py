@@ -242,7 +242,11 @@ def delayed_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
         case "zeros":
             return [([0.0, 0.0, 3.5, 0.0, 0.0, 0.0], 2, 448.0)]
         case "not finite":
-            return [([1.0, float("inf"), 2.0, 4.0, float("nan"), 1.0, 1.0], 2, 448.0)]
+            inf, nan = float("inf"), float("nan")
+            return [
+                ([1.0, inf, 2.0, 4.0, nan, 1.0, 1.0], 2, 448.0),
+                ([1.0, nan, 2.0, 4.0, 8.0], 4, 448.0),  # max([1, nan, 2]) is 2
+            ]
         case "length 1":
             return [(amaxes, 1, 57344.0)]
         case _:
@@ -255,7 +259,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence=AnsweredCases(questions=static_questions, measured=True),
         correct_points=1,
-        cases=_cases("zeros", "too large already", "exactly at the end", "one large", "packed"),
+        cases=_cases("one large", "packed", "exactly at the end", "too large already", "zeros"),
         budgets=(
             Budget(
                 "lost beyond the least",
@@ -265,7 +269,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=200,
                 unit="values",
                 why="more than with the best power of two",
-                advice="Which is the largest gradient after scaling? How far is it from 65,504?",
+                advice="Which is the largest gradient after scaling? FP16 rounds to infinity only from "
+                "65,520 on.",
                 case=EVERY,
             ),
         ),

@@ -304,7 +304,6 @@ EXERCISES: tuple[Exercise, ...] = (
         "mig",
         1,
         (
-            "nothing",
             "one kind",
             "four and three",
             "threes and twos",
@@ -313,15 +312,17 @@ EXERCISES: tuple[Exercise, ...] = (
             "a mixture",
             "many",
             "many threes and twos",
+            "nothing",
         ),
         mig_questions,
         (
-            "Which profile has the fewest places to start? It goes first. Keep for each GPU the set of "
-            "memory slices that are free.",
-            "A 3g.40gb at 0 takes the places of two 2g, at 4 of one. Where does it go, if another GPU is "
-            "used anyway? Suppose somebody told you how many GPUs there are.",
-            "For 0, 1, 2 … GPUs, all empty: in the order 7g, 4g, 3g, 2g, 1g.20gb, 1g.10gb take the last "
-            "possible start that is free on any of them. If a request finds none, begin anew with one more.",
+            "Which profile has the fewest possible starts? Place it first. For each GPU, keep the set of "
+            "free memory slices.",
+            "A 3g.40gb at 0 blocks the places of two 2g, and at 4 of only one. Where should it go if another "
+            "GPU is used anyway? First assume that you know the number of GPUs.",
+            "Try 0, 1, 2 … GPUs, all empty. Place the requests in the order 7g, 4g, 3g, 2g, 1g.20gb, "
+            "1g.10gb, each at its last possible start that is free on any GPU. If a request finds none, "
+            "start again with one more GPU.",
         ),
         "B2 · One GPU for several: slices that have places",
         Budget(
@@ -332,8 +333,8 @@ EXERCISES: tuple[Exercise, ...] = (
             naive=3,
             unit="GPUs more than needed",
             case=EVERY,
-            advice="Do instances share GPUs? If so: which one lies where another could have gone, and had it "
-            "a choice?",
+            advice="Do instances share GPUs? If they do, which instance is at a place that another one "
+            "needed, although it had a choice?",
         ),
     ),
     _measured(
@@ -342,12 +343,12 @@ EXERCISES: tuple[Exercise, ...] = (
         ("one node", "threes", "light threes", "whole nodes", "heavy memory", "heavy and threes", "many"),
         pack_questions,
         (
-            "Work with islands first, nodes later: two islands are a node. A job of 8 takes a node whole; "
-            "every other job goes into one island.",
-            "First fit, with the large jobs first. Large in what? A job takes a share of an island's GPUs "
-            "and a share of its memory.",
+            "Fill islands first, and combine two islands into a node later. A job with 8 GPUs takes a whole "
+            "node, and every other job goes into one island.",
+            "Use first fit, with the large jobs first. A job takes a share of an island's GPUs and a share "
+            "of its memory. Which of the two makes it large?",
             "Sort by max(GPUs / 4, GPUs · memory / capacity), the largest first. Then number the islands: "
-            "island i is node i // 2, GPUs from 4 · (i % 2).",
+            "island i is on node i // 2, and its GPUs begin at 4 · (i % 2).",
         ),
         "B4 · Bins with two sizes: GPUs and memory",
         Budget(
@@ -358,7 +359,8 @@ EXERCISES: tuple[Exercise, ...] = (
             naive=2,
             unit="jobs over two islands",
             case=EVERY,
-            advice="Each of these sends its traffic between the islands. Where did its first GPU lie?",
+            advice="Each of these jobs sends its traffic across the link between the sockets. On which "
+            "island is its first GPU?",
         ),
         Budget(
             "surplus",
@@ -368,8 +370,8 @@ EXERCISES: tuple[Exercise, ...] = (
             naive=3,
             unit="nodes more than needed",
             case=EVERY,
-            advice="Do jobs share nodes? If so: which came last, and what was left for them: GPUs, "
-            "memory, or neither?",
+            advice="Do jobs share nodes? If they do, which jobs were placed last, and what was missing for "
+            "them: GPUs or memory?",
         ),
     ),
     _measured(
@@ -378,12 +380,12 @@ EXERCISES: tuple[Exercise, ...] = (
         ("one by one", "all at once", "whole cluster", "who is passed", "wide and narrow", "a long queue"),
         gang_questions,
         (
-            "Go through the jobs in order of arrival, and remember for each when it begins and ends. In use "
-            "at time t is the sum over those with start ≤ t < end.",
-            "A job fits at t if, from t to t + duration, there is always room. Use changes only where "
-            "another job begins, so look at t and at the starts in between.",
-            "Candidates for t are the arrival and all ends behind it. Take the first at which the job fits. "
-            "Those before it keep their times, so nobody is put off.",
+            "Go through the jobs in order of arrival, and store for each when it starts and ends. The GPUs "
+            "in use at time t are the sum over all jobs with start ≤ t < end.",
+            "A job fits at t if there are enough free GPUs at every moment from t to t + duration. The use "
+            "rises only when another job starts, so it is enough to look at t and at the starts in between.",
+            "Candidates for t are the job's arrival and all later ends. Take the first candidate at which "
+            "the job fits. Jobs that are already placed keep their times, so none is delayed.",
         ),
         "B5 · Gangs",
         Budget(
@@ -394,7 +396,7 @@ EXERCISES: tuple[Exercise, ...] = (
             naive=1.5,
             unit="× the waiting with backfilling",
             case=EVERY,
-            advice="Are there gaps in front of a wide job into which a later one would fit?",
+            advice="Are there gaps before a wide job in which a later job would fit?",
         ),
     ),
     _measured(
@@ -411,12 +413,14 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         fair_questions,
         (
-            "Start from nothing, whatever runs: first who should have how much, then what that changes. A "
-            "tenant wants at most running + waiting tasks.",
-            "Again and again: of those who still want a task and are not out, the one with the smallest "
-            "dominant share ÷ weight, the first of them if several. If its task does not fit, it is out.",
+            "Start with an empty cluster, whatever is running. First work out how many tasks each tenant "
+            "should have, and then how many running ones are too many. A tenant wants at most running + "
+            "waiting tasks.",
+            "Repeat: of the tenants that still want a task, take the one with the smallest dominant share ÷ "
+            "weight, or the first of them if there are several. If its task does not fit, it gets no more.",
             "The dominant share is max(tasks · need ÷ capacity) over the resources. Use Fraction: with "
-            "floats 3 · 0.1 is not 0.3, and a tie is lost. What runs beyond the result is preempted.",
+            "floats, 3 · 0.1 differs from 0.3, and a tie is missed. Preempted are running − tasks, if that "
+            "is positive.",
         ),
         "B6 · Who gets how much",
         measured=False,
@@ -427,11 +431,11 @@ EXERCISES: tuple[Exercise, ...] = (
         ("a step", "no delay", "short dips", "long dips", "to nothing", "half a day"),
         autoscale_questions,
         (
-            "How many replicas does each minute need? Integers: −(−load // capacity) rounds up.",
-            "A replica that serves in minute s exists since minute s − delay. Which minutes' needs decide "
-            "what exists in minute t?",
-            "In minute t a replica is wanted that is needed in t, or so soon after it that it must be there "
-            "by now. At the end of the list fewer minutes are left to look at.",
+            "How many replicas does each minute need? With integers, −(−load // capacity) rounds up.",
+            "A replica that serves in minute s has existed since minute s − delay. So the needs of which "
+            "minutes decide how many have to exist in minute t?",
+            "The number in minute t is the largest need from t to t + delay. At the end of the list, fewer "
+            "minutes are left to look at.",
         ),
         "B7 · Replicas that start slowly",
         Budget(
@@ -442,8 +446,8 @@ EXERCISES: tuple[Exercise, ...] = (
             naive=20,
             unit="minutes with too few replicas",
             case=EVERY,
-            advice="When must a replica be ordered that is to serve in minute s? And what becomes meanwhile "
-            "of those that serve now?",
+            advice="When does a replica have to be ordered so that it serves in minute s? And what happens "
+            "until then to those that serve now?",
         ),
         Budget(
             "surplus",
@@ -453,7 +457,7 @@ EXERCISES: tuple[Exercise, ...] = (
             naive=60,
             unit="replica-minutes more than needed",
             case=EVERY,
-            advice="Which replicas does nobody need, neither now nor within the delay?",
+            advice="Which replicas are needed neither now nor within the delay?",
         ),
     ),
     _measured(
@@ -462,12 +466,12 @@ EXERCISES: tuple[Exercise, ...] = (
         ("one GPU", "several GPUs", "a large model", "a job"),
         manifest_questions,
         (
-            "Start from the manifest of the text, and change one thing at a time. The check names the line.",
-            "A toleration `key: nvidia.com/gpu, operator: Exists, effect: NoSchedule`; a volume `emptyDir: "
-            "{medium: Memory, sizeLimit: …}` that is mounted at /dev/shm; limits for cpu, memory and "
-            "nvidia.com/gpu.",
-            "The memory limit holds what lies in /dev/shm, too. A startupProbe lasts failureThreshold × "
-            "periodSeconds. A Job has no selector, probes or strategy, and its pods a restartPolicy.",
+            "Start from the manifest in the text, and change one thing at a time. The check names the line.",
+            "You need a toleration `key: nvidia.com/gpu, operator: Exists, effect: NoSchedule`, a volume "
+            "`emptyDir: {medium: Memory, sizeLimit: …}` that is mounted at /dev/shm, and limits for cpu, "
+            "memory and nvidia.com/gpu.",
+            "The memory limit includes what is in /dev/shm. A startupProbe allows failureThreshold × "
+            "periodSeconds. A Job has no selector, probes or strategy, but its pods have a restartPolicy.",
         ),
         "B8 · A manifest",
     ),
@@ -480,46 +484,69 @@ _prediction = partial(prediction, "cluster", LAB, tolerance=0.05)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "two_threes",
-        "Two 3g.40gb instances lie on one GPU. How many 1g.10gb instances fit beside them?",
+        "Two 3g.40gb instances are on one GPU. How many 1g.10gb instances fit beside them",
         "instances",
         0,
-        "One compute slice is left, and no memory slice: 3g takes 3 of 7 compute slices and 4 of 8 memory "
-        "slices.",
+        "A 3g takes 3 of 7 compute slices and 4 of 8 memory slices. Two of them leave one compute slice but "
+        "no memory slice.",
         tolerance=0,
     ),
     _prediction(
         "neighbour",
-        "A request that fills 40 % of the SMs takes 8 ms alone. One neighbour works all the time. "
-        "Milliseconds with time-slicing, 2 ms a slice, at worst",
+        "A request that occupies 40 % of the SMs takes 8 ms alone. One neighbour always has work. The time "
+        "at worst with time-slicing, 2 ms a slice",
         "ms",
         16,
-        "Each of the request's four slices waits for one of the neighbour's: 4 · 2 + 4 · 2. That 60 % of the "
-        "SMs are idle meanwhile helps nobody.",
+        "The request needs four slices, and each of them waits for one of the neighbour's: 4 · 2 ms + 4 · "
+        "2 ms = 16 ms. The 60 % of the SMs that are idle meanwhile are of no use.",
         tolerance=0.05,
     ),
     _prediction(
         "free",
-        "8 nodes of 8 GPUs, 3 free on each. Pods of 2 GPUs that can start",
+        "8 nodes with 8 GPUs each, of which 3 are free on each node. Pods with 2 GPUs that can start",
         "pods",
         8,
-        "One on each node: a pod lies on one, and the third GPU has no partner there. 24 / 2 would be 12.",
+        "One on each node, because a pod cannot span nodes. The third free GPU of a node has no partner "
+        "there. 24 / 2 would be 12.",
+        tolerance=0,
+    ),
+    _prediction(
+        "stranded",
+        "Two jobs with 2 GPUs and hardly any memory, two with 1 GPU and more than half of an island's "
+        "memory. Islands of 4 GPUs that first fit takes when it sorts by GPUs alone",
+        "islands",
+        3,
+        "The two jobs with 2 GPUs fill the first island. The heavy ones cannot share an island, so each "
+        "takes one of its own. Two islands would do.",
+        tolerance=0,
+    ),
+    _prediction(
+        "dominant",
+        "9 GPUs and 18 GB. A task of A needs 1 GPU and 4 GB, a task of B 3 GPUs and 1 GB. Tasks that A gets "
+        "with dominant resource fairness",
+        "tasks",
+        3,
+        "A's dominant share is 4/18 a task, B's is 3/9. The tasks go to A, B, A, B and A. Then 3 + 6 = 9 "
+        "GPUs are in use, and nothing more fits.",
         tolerance=0,
     ),
     _prediction(
         "deadlock",
-        "8 GPUs, and two jobs of 6 workers with one GPU each, bound in turn. Jobs that ever begin",
+        "8 GPUs, and two jobs of 6 workers with one GPU each, whose pods are assigned in turn. Jobs that "
+        "ever begin",
         "jobs",
         0,
-        "Each gets 4 of 6, and neither gives anything back.",
+        "Each job gets 4 of the 6 GPUs that it needs, and neither gives any back.",
         tolerance=0,
     ),
     _prediction(
         "desired",
-        "8 replicas, target 70 % GPU utilisation. The load is four times what they can take. Steps until "
-        "there are enough",
+        "8 replicas, and a target of 70 % GPU utilisation. The load is four times what they can handle. "
+        "Steps until there are enough replicas",
         "steps",
         4,
-        "32 are needed, but utilisation ends at 100 %, so a step is at most ⌈n · 100/70⌉: 12, 18, 26, 38.",
+        "32 are needed. But utilisation cannot exceed 100 %, so a step goes at most from n to ⌈n · 100/70⌉: "
+        "12, 18, 26, 38.",
         tolerance=0,
     ),
 )

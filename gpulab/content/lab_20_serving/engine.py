@@ -290,11 +290,12 @@ EXERCISES: tuple[Exercise, ...] = (
         ("M/M/1", "M/D/1", "long tails", "too many", "a limit that nothing keeps"),
         queue_questions,
         (
-            "ρ = rate × service. The formula gives the wait; a request also takes its own service.",
-            "Little's law: how many are there = rate × how long each stays.",
-            "Set latency = limit in the formula and solve for the rate: with w = limit − service it stands "
-            "on both sides of 2 w (1 − rate · s) = rate · s² (1 + cv²). It does not depend on the rate you "
-            "were given.",
+            "ρ = rate × service. The formula gives the wait. The latency of a request is its wait plus its "
+            "service.",
+            "Little's law: the mean number of requests in the system is rate × mean latency.",
+            "Set the latency equal to the limit and solve for the rate. With w = limit − service, the "
+            "equation is 2 w (1 − rate · s) = rate · s² (1 + cv²). Collect the terms with `rate` on one "
+            "side.",
         ),
         "1 · Waiting",
         rtol=1e-6,
@@ -305,11 +306,12 @@ EXERCISES: tuple[Exercise, ...] = (
         ("one", "few", "plain", "a late sender", "single tokens", "errors", "all fail"),
         log_questions,
         (
-            "Sort the rows into one record per request first: when it was due, the times of its tokens in "
-            "order, and whether it failed.",
-            "The percentile p of n values is number ⌈p n/100⌉ of the sorted ones, counted from 1.",
-            "Requests that failed are in no percentile, but their tokens were made, and the time went by. "
-            "Requests with one token have a TTFT and no TPOT; they keep the TPOT limit.",
+            "First collect the rows into one record per request: when it was due, the sorted times of its "
+            "tokens, and whether it failed.",
+            "The p-th percentile of n values is number ⌈p n/100⌉ of the sorted values, counted from 1.",
+            "Requests that failed are in no percentile, but their tokens count for tokens per second, and "
+            "their last event may end the measured time. Requests with one token have a TTFT but no TPOT, "
+            "and they keep the TPOT limit.",
         ),
         "2 · What a client sees",
         rtol=1e-9,
@@ -328,8 +330,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=2048,
                 unit="steps",
                 why="at least 1,088: 8,704 tokens in 8 slots",
-                advice="It takes {times} × the steps. When a short request is through, who takes its slot in "
-                "the next step?",
+                advice="It takes {times} × the steps. When a short request has finished, which request takes "
+                "its slot in the next step?",
             ),
             Budget(
                 "started",
@@ -338,18 +340,19 @@ EXERCISES: tuple[Exercise, ...] = (
                 "all that fit",
                 naive=1.5,
                 unit="× the steps of first come, first served",
-                why="nobody waits who could start",
-                advice="In some step the first of the queue did not start, although a slot and enough blocks "
-                "were free. How many blocks do 8 tokens and at most 40 more reserve?",
+                why="no request waits that could start",
+                advice="In some step, the first request of the queue did not start although a slot and "
+                "enough blocks were free. How many blocks do 8 tokens and at most 40 more reserve?",
                 case=EVERY,
             ),
         ),
         (
-            "The engine asks in every step. Look at what is free now; `running` can stay as it is.",
-            "Go through the queue from its front, as long as a slot is free and the blocks suffice; stop at "
-            "the first for which they do not.",
-            "A request of p tokens and at most m more reserves ⌈(p + m)/16⌉ blocks. Take that off the free "
-            "blocks before you look at the next one.",
+            "The engine calls the function in every step. Look at what is free now. You do not need "
+            "`running`.",
+            "Go through the queue from its front as long as a slot is free and there are enough blocks. Stop "
+            "at the first request that does not fit.",
+            "A request of p tokens and at most m more reserves ⌈(p + m)/16⌉ blocks. Subtract them from the "
+            "free blocks before you look at the next request.",
         ),
         "4 · Batches",
     ),
@@ -366,9 +369,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 "longest gap",
                 naive=5,
                 unit="reads of the weights",
-                why="a token's time, and a little",
-                advice="Somebody waited {times} × that long for the next token. How many tokens were in that "
-                "step, on the machine that reads its weights in the shortest time?",
+                why="the time of a token, and a little more",
+                advice="A request waited {times} × that long for its next token. How many tokens were in "
+                "that step, on the machine that reads its weights in the shortest time?",
             ),
             Budget(
                 "time",
@@ -377,18 +380,18 @@ EXERCISES: tuple[Exercise, ...] = (
                 "time",
                 naive=1.4,
                 unit="× that of whole prompts",
-                why="what decoding leaves idle, prompts can use",
-                advice="Pieces that are too small read all weights for little. How many tokens fit into the "
-                "time of one read?",
+                why="prompts can use the arithmetic that decoding leaves idle",
+                advice="Pieces that are too small read all weights for only a few tokens. How many tokens "
+                "can be computed while the weights are read once?",
             ),
         ),
         (
-            "Admit everybody. Then share out a number of tokens: each request that decodes takes one, "
-            "prompts get the rest, in order.",
+            "Admit as many requests as there are free slots. Then distribute a fixed number of tokens: each "
+            "request that decodes takes one, and the prompts get the rest in their order.",
             "A step computes n tokens in n × per_token ÷ peak seconds and reads the weights in weights ÷ "
-            "bandwidth. Where are the two equal?",
-            "`prefill` gives each prompt min(left, what is still free). Those admitted in this step count, "
-            "too: they are in `waiting`.",
+            "bandwidth seconds. For which n are the two equal?",
+            "`prefill` gives each prompt min(left, what is still free). Include the requests that you admit "
+            "in this step; they are in `waiting`, not in `running`.",
         ),
         "5 · Long prompts in pieces",
     ),
@@ -405,8 +408,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 "computed twice",
                 naive=20,
                 unit="% of all tokens",
-                why="who runs is to end",
-                advice="Whom do you throw out, and how soon does the next admission bring it about again?",
+                why="a request that runs should finish",
+                advice="Which request do you throw out? And how soon does the next admission make another "
+                "preemption necessary?",
             ),
             Budget(
                 "time",
@@ -416,8 +420,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=1,
                 unit="× that of reserving",
                 why="most outputs are short",
-                advice="How many blocks are free in most steps? Admit by what a request needs in the next "
-                "step, not by what it might need.",
+                advice="How many blocks are free in most steps? Admit requests by what they need in the next "
+                "step, not by what they might need later.",
             ),
             Budget(
                 "urgent",
@@ -426,18 +430,19 @@ EXERCISES: tuple[Exercise, ...] = (
                 "urgent requests",
                 naive=10,
                 unit="s to the slowest first token",
-                why="they go first, if need be into another's place",
-                advice="An urgent request waited {times} × that long. Is it admitted before all others, also "
-                "where no block is free?",
+                why="they go first, and replace another request if they have to",
+                advice="An urgent request waited {times} × that long. Is it admitted before all others, even "
+                "if no block is free?",
             ),
         ),
         (
-            "After the next step a request with t tokens in the cache holds ⌈(t + n)/16⌉ blocks: n is 1 for "
-            "one that decodes, `left` for a prompt. Sum that over all who will run.",
-            "Order the running ones: urgent first, then by arrival. While the sum is too large, the last one "
-            "goes. Urgent ones that wait are part of the sum from the start.",
-            "Only if nobody had to go, admit from the front of the queue; and leave a part of the blocks "
-            "free, a tenth say, for the growth of those who run.",
+            "After the next step, a request with t tokens in the cache holds ⌈(t + n)/16⌉ blocks, where n is "
+            "1 if it decodes and `left` if it has a prompt to process. Add this up over all requests that "
+            "will run.",
+            "Sort the running requests: urgent ones first, then by arrival. As long as the sum is too large, "
+            "preempt the last one. Include urgent requests that are waiting in the sum from the start.",
+            "If no request had to be preempted, admit others from the front of the queue. Leave part of the "
+            "blocks free, say a tenth, so that running requests can grow.",
         ),
         "6 · When memory runs out",
     ),
@@ -455,12 +460,14 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         prefix_questions,
         (
-            "Keys and values of a block depend on all that stands before it, too. What must its name hold?",
-            "Its name is everything up to its end, as a tuple. Count names that are in the cache, from the "
-            "front, and stop at the first that is not. The last token of the prompt is never a hit: look at "
-            "(len(prompt) − 1) // size blocks at most.",
-            "Then write all len(prompt) // size full blocks into the cache with this prompt's number as "
-            "time of use. While there are too many: the smallest time goes, among equals the longest name.",
+            "The keys and values of a block also depend on all tokens before it. So what must be part of the "
+            "block's name?",
+            "Use as a block's name the tuple of all tokens up to its end. Count the names that are in the "
+            "cache from the front, and stop at the first that is not. The last token of the prompt is never "
+            "a hit, so look at no more than (len(prompt) − 1) // size blocks.",
+            "Then enter all len(prompt) // size full blocks into the cache, with the number of this prompt "
+            "as the time of use. As long as there are too many, remove the block with the smallest time. If "
+            "several have the same time, remove the one with the longest name.",
         ),
         "7 · Prompts that begin alike",
     ),
@@ -473,11 +480,12 @@ _prediction = partial(prediction, "serve", LAB)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "wait_at_90",
-        "Random arrivals, random service times of 1 s on average. Mean wait at 50 % utilisation: 1 s. "
-        "At 90 %",
+        "Arrivals are random, and so are service times, 1 s on average. At 50 % utilisation the mean wait "
+        "is 1 s. The mean wait at 90 %",
         "s",
         9,
-        "ρ/(1 − ρ) · 1 s: 0.9/0.1. Not even twice the load, and nine times the wait.",
+        "ρ/(1 − ρ) · 1 s = 0.9/0.1 · 1 s = 9 s. The load is not even twice as high, and the wait is nine "
+        "times as long.",
         tolerance=0.1,
     ),
     _prediction(
@@ -485,59 +493,68 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "The fewest samples with which the 99th percentile (nearest rank) is not the slowest of all",
         "samples",
         100,
-        "Rank ⌈0.99 n⌉ is below n from n = 100 on: 99 of 100. Below that, p99 is the maximum under another "
-        "name.",
+        "The rank ⌈0.99 n⌉ is below n if n is at least 100: of 100 samples it is number 99. With fewer "
+        "samples, p99 is the maximum under another name.",
     ),
     _prediction(
         "decode_batch",
-        "Llama 3 8B in bfloat16 on an H100, short contexts: at which batch does the arithmetic of a decode "
-        "step take as long as reading the weights",
+        "Llama 3 8B in bfloat16 on an H100 with short contexts. The batch size at which the arithmetic of a "
+        "decode step takes as long as reading the weights",
         "requests",
         295,
-        "2 FLOP per weight and token against 2 B per weight: the ridge of the roofline, 989 TFLOP/s over "
-        "3.35 TB/s.",
+        "Each request takes 2 FLOP per weight, and each weight is 2 bytes, so a batch of n has an intensity "
+        "of n FLOP/B. The ridge is at 989 TFLOP/s ÷ 3.35 TB/s = 295 FLOP/B.",
         tolerance=0.1,
     ),
     _prediction(
         "static_steps",
-        "64 requests of alternately 16 and 256 tokens, in static batches of 8",
+        "Steps of static batches of 8 for 64 requests of alternately 16 and 256 tokens",
         "steps",
         2048,
-        "Eight batches, and in each somebody needs 256 steps.",
+        "There are eight batches, and in each of them some request needs 256 steps: 8 · 256 = 2,048.",
     ),
     _prediction(
         "stall",
-        "Llama 3 8B on an H100: for how many ms does everybody else wait while a prompt of 8,192 tokens goes "
-        "through in one step",
+        "Llama 3 8B on an H100. How long all other requests wait while a prompt of 8,192 tokens is processed "
+        "in one step",
         "ms",
         140,
-        "8,192 tokens × 2 FLOP × 7.5 billion weights (without the table of embeddings) over 989 TFLOP/s are "
-        "124 ms; attention comes on top.",
+        "8,192 tokens × 2 FLOP × 7.5 billion weights (without the table of embeddings) ÷ 989 TFLOP/s = "
+        "124 ms. Attention comes on top.",
         tolerance=0.2,
     ),
     _prediction(
         "swap_or_again",
-        "Llama 3 8B on an H100 behind PCIe 5.0: computing a lost token's keys and values again takes how "
-        "many times as long as moving them out and back",
+        "Llama 3 8B on an H100 with PCIe 5.0. Time to compute the keys and values of a token again, divided "
+        "by the time to move them out and back",
         "times",
         3.6,
-        "15 GFLOP over 989 TFLOP/s are 15 µs; 128 KiB out and back over 63 GB/s are 4 µs.",
+        "15 GFLOP ÷ 989 TFLOP/s = 15 µs. Moving 128 KiB out and back is 2 · 131 kB ÷ 63 GB/s = 4 µs.",
         tolerance=0.25,
     ),
     _prediction(
         "transfer",
-        "Keys and values of 2,000 tokens of Llama 3 8B over NDR InfiniBand",
+        "Time to send the keys and values of 2,000 tokens of Llama 3 8B over NDR InfiniBand",
         "ms",
         5.2,
-        "128 KiB a token are 262 MB; one direction of NDR is 50 GB/s.",
+        "2,000 tokens × 128 KiB = 262 MB, and 262 MB ÷ 50 GB/s = 5.2 ms.",
         tolerance=0.2,
     ),
     _prediction(
         "batched",
-        "The small GPT on this machine: tokens per second with 8 slots over those with one",
+        "The small GPT on this machine. Tokens per second with 8 slots, divided by those with one slot",
         "times",
-        reason="Most of a small step is overhead that all rows share: the rate grows with the batch, not as "
-        "fast as it.",
+        reason="Most of a small step is overhead that all rows share, so the rate grows with the batch, but "
+        "more slowly than the batch does.",
         tolerance=0.4,
+    ),
+    _prediction(
+        "engines",
+        "Of the nine projects in the table, how many run a language model themselves",
+        "projects",
+        5,
+        "vLLM, SGLang, TensorRT-LLM, TGI and llama.cpp are engines. Triton Inference Server, Dynamo, NIM and "
+        "Ray Serve run one of the others.",
+        tolerance=0,
     ),
 )

@@ -220,9 +220,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 "loaded bytes, causal",
                 naive=forward_bytes_by_head,
                 bound=inputs_once,
-                why="a tenth more than 128 rows a program, keys up to the last row",
-                advice="Which rows of a program need the last keys it loads? Which programs load the same "
-                "keys?",
+                why="a tenth more than with 128 rows a program and keys up to the last row",
+                advice="Which rows of a program need the last keys that it loads? And which programs load "
+                "the same keys?",
             ),
             Budget(
                 "global_load_bytes",
@@ -232,7 +232,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=forward_bytes_by_head,
                 bound=inputs_once,
                 why="keys once for the heads that share them",
-                advice="Eight heads of four queries share their keys. How often are those loaded?",
+                advice="Eight heads with four queries each share their keys. How often are those loaded?",
                 case="few queries",
             ),
             Budget(
@@ -242,9 +242,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 "instructions, causal",
                 naive=lambda s: round(1.5 * pairs(s)),
                 bound=lambda s: (1 / 16 + 1 / 32) * pairs(s),
-                why="one for each pair of a query and a key it sees",
-                advice="Only tiles on the diagonal and the last one need masks. What else in the loop is "
-                "no product?",
+                why="one for each pair of a query and a key that it sees",
+                advice="Only the tiles on the diagonal and the last tile need masks. Which other "
+                "instructions in the loop are not products?",
             ),
             Budget(
                 "spill_bytes",
@@ -252,20 +252,20 @@ EXERCISES: tuple[Exercise, ...] = (
                 1,
                 "spilled registers",
                 bound=0,
-                why="so large a tile has to fit",
-                advice="ptxas found no room for your tiles: more warps, or fewer rows.",
+                why="a tile has to fit into registers",
+                advice="ptxas found no room for your tiles in registers. Use more warps, or fewer rows.",
             ),
         ),
         rtol=2e-3,  # weights are rounded to float16
         atol=2e-3,
         hints=(
-            "Take `blocks` of lab 12 B. A second program index is the head of keys; the query heads that "
-            "share it are heads · g to heads · g + g − 1.",
-            "Let row `index` of a group be position index // g of its head index % g: then 128 rows of g "
-            "heads "
-            "end at nearly the same key. A row's place in q is (head · g + index % g) · n + index // g.",
-            "Two loops: keys that the first row sees, without any mask, then the rest, with one. "
-            "exp2(scores · log₂e − m) is one multiply-add and one instruction.",
+            "Start from `blocks` of lab 12 B. Use a second program index for the head of keys. The query "
+            "heads that share key head h are h · g to h · g + g − 1.",
+            "Let row `index` of a group be position index // g of the group's head index % g. Then 128 rows "
+            "of g heads end at nearly the same key. Such a row is row (head · g + index % g) · n + index // "
+            "g of q.",
+            "Write two loops: first the keys that all rows see, without a mask, and then the rest, with a "
+            "mask. exp2(scores · log₂e − m) is one multiply-add and one more instruction.",
         ),
         section="2 · Milestone 1: forward",
     ),
@@ -288,7 +288,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "atomics",
                 bound=0,
                 why="the same bits in every run",
-                advice="Give each element of a result one program that adds it up.",
+                advice="Let one program add up each element of a result.",
             ),
             Budget(
                 "global_load_bytes",
@@ -297,10 +297,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 "loaded bytes, causal",
                 naive=lambda s: backward_bytes(everything(s)),
                 bound=backward_once,
-                why="a tenth more than tiles of 64, none beyond the diagonal",
-                advice="Which is the first query that sees a tile of keys, and which the last key of a "
-                "tile of "
-                "queries?",
+                why="a tenth more than with tiles of 64, none beyond the diagonal",
+                advice="Which is the first query that sees a tile of keys? And which is the last key that a "
+                "tile of queries sees?",
             ),
             Budget(
                 "instructions",
@@ -316,15 +315,14 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=5e-3,
         atol=2e-2,  # slopes are rounded to float16, and up to 192 of them are added
         hints=(
-            "Three kernels. The first has shares[row] = Σ out · dout. The second has a tile of keys and "
-            "loops "
-            "over rows, the third a tile of rows and loops over keys.",
-            "In the second everything is turned: weightsᵀ = exp(k · qᵀ − lse), dv += weightsᵀ · dout, "
-            "slopesᵀ = weightsᵀ · (v · doutᵀ − shares), dk += slopesᵀ · q. The rows of all heads that share "
-            "these keys are one loop.",
-            "Key `first` is seen from position max(first + n − m, 0) on: start there, times g, rounded "
-            "down to "
-            "a tile. Rows that are not there: load lse with other=float('inf'), and their weights are 0.",
+            "Write three kernels. The first computes shares[row] = Σ out · dout. The second keeps a tile of "
+            "keys and loops over rows. The third keeps a tile of rows and loops over keys.",
+            "In the second kernel, everything is transposed: weightsᵀ = exp(k · qᵀ − lse), dv += weightsᵀ · "
+            "dout, slopesᵀ = weightsᵀ · (v · doutᵀ − shares), dk += slopesᵀ · q. One loop covers the rows of "
+            "all heads that share these keys.",
+            "Position max(first + n − m, 0) is the first that sees key `first`. Start the loop there: times "
+            "g, rounded down to a tile. For rows beyond the end, load lse with other=float('inf'), so that "
+            "their weights are 0.",
         ),
         section="3 · Milestone 2: backward",
     ),
@@ -337,29 +335,28 @@ _prediction = partial(prediction, "attention_project", LAB)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "shared",
-        "8 query heads share one head of 200 keys; 4 queries each. A program for each head loads keys and "
-        "values, "
-        "in bytes,",
+        "8 query heads with 4 queries each share one head of 200 keys, with a program for each query head. "
+        "Bytes of keys and values that are loaded",
         "bytes",
         8 * 200 * 2 * 64 * 2,
-        "8 programs · 200 keys · 2 arrays · 64 numbers · 2 bytes. One program for all heads loads an eighth.",
+        "8 programs · 200 keys · 2 arrays · 64 numbers · 2 bytes = 409,600. One program for all heads loads "
+        "an eighth.",
     ),
     _prediction(
         "wasted",
-        "4 and 2 heads, n = m = 256, causal, 128 rows a program, of both heads. Of the keys times rows that "
-        "programs visit, the share that counts is, in percent,",
+        "4 query heads, 2 key heads, n = m = 256, causal, 128 rows of a group in each program. Share of the "
+        "visited pairs that counts",
         "%",
         100 * 131_584 / (2 * 128 * (64 + 128 + 192 + 256)),
-        "A group has 512 rows, 4 programs of 64 positions: 128 · (64 + 128 + 192 + 256) = 81,920 pairs "
-        "for each "
-        "of two heads of keys, and 131,584 count.",
+        "A group has 512 rows, so it has 4 programs of 64 positions each. They visit 128 · (64 + 128 + 192 + "
+        "256) = 81,920 pairs for each of the two key heads, 163,840 together, and 131,584 of them count.",
         0.02,
     ),
     _prediction(
         "products",
-        "Without atomics, dk and dv in one kernel and dq in another: products of tiles, in place of five,",
+        "Without atomics, with dk and dv in one kernel and dq in another. Products of tiles, instead of five",
         "products",
         7,
-        "The scores and dP = dO · Vᵀ are computed twice: 4 for dk and dv, 3 for dq.",
+        "The scores and dP = dout · Vᵀ are computed twice: there are 4 products for dk and dv, and 3 for dq.",
     ),
 )

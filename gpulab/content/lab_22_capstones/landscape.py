@@ -27,34 +27,35 @@ _prediction = partial(prediction, "landscape", LAB, tolerance=0.1)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "bandwidth",
-        "From a V100 (2017) to a B200 (2024) dense float16 rates grew 18 times. DRAM bandwidth grew how many "
-        "times?",
+        "From the V100 (2017) to the B200 (2024), dense float16 rates grew 18 times. Growth of DRAM "
+        "bandwidth",
         "times",
         _bandwidth("B200") / _bandwidth("V100"),
-        "0.9 to 8 TB/s: half as much, so a byte has to feed twice as many operations.",
+        "From 0.9 to 8 TB/s, which is half of 18 times. So each byte has to feed twice as many operations.",
     ),
     _prediction(
         "picojoule",
-        "Energy of a dense float16 operation at the peak, V100 over B200, from the boards' highest power",
+        "Energy of a dense float16 operation at the peak and at the highest power: V100 divided by B200",
         "times",
         (float(hardware.find("V100").tdp) / _peak("V100"))
         / (float(hardware.find("B200").tdp) / _peak("B200")),
-        "300 W for 125 TFLOP/s are 2.4 pJ, 1,000 W for 2,250 TFLOP/s 0.44 pJ.",
+        "300 W ÷ 125 TFLOP/s = 2.4 pJ, and 1,000 W ÷ 2,250 TFLOP/s = 0.44 pJ.",
     ),
     _prediction(
         "one_bit",
-        "A gradient of 1 bit a number, without its scales, instead of float32. Bytes over bytes",
+        "A gradient with 1 bit a number, without scales, instead of float32. Bytes before, divided by "
+        "bytes after",
         "times",
         32,
-        "32 bits to 1, once the run is warm; Adam's first steps stay in full.",
+        "32 bits become 1 after the warm-up. Before that, 1-bit Adam sends its first steps in full.",
         tolerance=0,
     ),
     _prediction(
         "bisect",
-        "Somewhere in 1,000 commits a kernel got slower. Builds that a bisection needs at most",
+        "One of 1,000 commits made a kernel slower. Builds that a bisection needs at most",
         "builds",
         10,
-        "Each build halves what is left: log₂ 1,000 = 9.97.",
+        "Each build halves the number of candidates, and log₂ 1,000 = 9.97.",
         tolerance=0,
     ),
     _prediction(

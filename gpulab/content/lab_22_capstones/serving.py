@@ -130,18 +130,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 bound=65,
                 unit="%",
                 why="of what our policy takes",
-                advice="How many of the 32 slots are in use on average? What keeps the others empty: "
-                "nobody who "
-                "waits, or blocks that are held for tokens that never come?",
+                advice="How many of the 32 slots are in use on average? Are the others empty because no "
+                "request waits, or because blocks are held for tokens that never come?",
             ),
         ),
         hints=(
-            "Admit from the front of the queue whenever a slot is free, as in lab 20 A.",
-            "A request needs blocks for the tokens that it has after the step, not for `most`. Some "
-            "blocks must "
-            "stay free: the others grow.",
-            "When the next tokens of those that run do not fit, `preempt` one that came late, and admit "
-            "nobody in that step.",
+            "Whenever a slot is free, admit requests from the front of the queue, as in lab 20 A.",
+            "A request needs blocks for the tokens that it has after the step, not for `most`. Keep some "
+            "blocks free, because running requests grow.",
+            "If the next tokens of the running requests do not fit, `preempt` one that arrived late, and "
+            "admit none in that step.",
         ),
         section="2 · Milestone 1: keep the machine busy",
     ),
@@ -155,30 +153,30 @@ EXERCISES: tuple[Exercise, ...] = (
             _goodput(
                 "adversary",
                 115,
-                "A wave of long prompts comes right before short ones. Whose first token can still be in "
-                "time?",
+                "A wave of long prompts arrives immediately before short ones. Whose first token can still "
+                "be in time?",
             ),
             _goodput(
                 "heavy tails",
                 115,
-                "Few requests are long. How many short ones wait behind one of them, for a slot, for blocks, "
-                "for their part of a step?",
+                "Few requests are long. How many short ones wait behind one of them for a slot, for blocks, "
+                "or for their part of a step?",
             ),
             _goodput(
                 "bursts",
                 200,
-                "In a burst not all can be served in time. Do you spend steps on those that are late anyway?",
+                "In a burst, not all requests can be served in time. Do you spend steps on those that are "
+                "late anyway?",
             ),
         ),
         hints=(
-            "Three levers: who is admitted, whose prompt gets the tokens of a step, who is preempted. A "
-            "step of "
-            "1,024 tokens of prompts takes everybody's next token 50 ms: give prompts 256.",
-            "A request is hopeless when its first token cannot come within a second any more. Serve those "
-            "last. "
-            "They count nothing.",
-            "Of the others take those with the shortest prompt left first: each is one request in time, and "
-            "costs least.",
+            "You have three levers: which request is admitted, which prompt gets the tokens of a step, and "
+            "which request is preempted. A step with 1,024 tokens of prompts delays every next token by "
+            "50 ms, so give prompts 256.",
+            "A request is hopeless if its first token can no longer come within a second. Serve such "
+            "requests last, because they count nothing.",
+            "Of the others, take those with the shortest remaining prompt first. Each is one request in "
+            "time, and they cost the least.",
         ),
         section="3 · Milestone 2: goodput",
     ),
@@ -191,34 +189,30 @@ _prediction = partial(prediction, "serving_project", LAB)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "tokens",
-        "An A100 reads the weights of Llama 3 8B in 7.4 ms. So many tokens in a step take as long to "
-        "compute at "
+        "An A100 reads the weights of Llama 3 8B in 7.4 ms. Tokens in a step that take as long to compute at "
         "its peak",
         "tokens",
         round(TIMES.weights / TIMES.bandwidth * TIMES.peak / TIMES.per_token),
-        "A token is two operations per parameter, and a parameter is two bytes: peak over bandwidth, "
-        "312e12 / "
-        "2.039e12.",
+        "A token takes two operations for each parameter, and a parameter has two bytes. So the number is "
+        "peak ÷ bandwidth = 312e12 / 2.039e12.",
         0.05,
     ),
     _prediction(
         "reserved",
-        "400 blocks of 16 tokens. With blocks reserved for a prompt of 96 and an output of at most 1,024 "
-        "tokens, "
-        "so many of the 32 slots can be used",
+        "400 blocks of 16 tokens, reserved for prompts of 96 and outputs of at most 1,024 tokens. Slots of "
+        "32 that can be used",
         "slots",
         5,
-        "(96 + 1,024) / 16 = 70 blocks each: 5 fit into 400.",
+        "Each request reserves (96 + 1,024) / 16 = 70 blocks, and 5 · 70 = 350 fit into 400.",
     ),
     _prediction(
         "late",
-        "Of the requests in bursts, first come, first served with reserved blocks keeps the limits for, "
-        "in percent,",
+        "Bursts, served first come, first served with reserved blocks. Share of the requests for which the "
+        "limits are kept",
         "%",
         None,
-        "Whoever comes in a burst waits behind all before, and then those behind wait as long: once the "
-        "queue is "
-        "longer than a second nobody is in time any more.",
+        "A request that arrives in a burst waits for all before it, and later ones wait as long. Once the "
+        "queue is longer than a second, no request is in time any more.",
         0.5,
     ),
 )

@@ -248,16 +248,15 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Six loops: tensor, pipeline (data follows), micro, the orders, recompute. `runs.days` raises "
-            "NoLayout "
-            "for what does not go together or does not fit: try, continue.",
-            "The days are steps · seconds · what failures cost, and the interval is in the last factor "
-            "alone: find "
-            "it once. Lab 18: about √(2 · C · M), with C = `runs.saving(model, cluster)` and M = mtbf / "
-            "GPUs.",
-            "More recomputation takes longer, so the first number of layers that fits is the best one for "
-            "its "
-            "layout. If nothing fits with all layers recomputed, larger micro-batches will not either.",
+            "Write five loops: over tensor, pipeline (which determine data), micro, order and recompute. For "
+            "a combination that is impossible or does not fit, `runs.days` raises NoLayout. Catch it and "
+            "continue.",
+            "The days are steps · seconds · a factor for failures, and the interval affects only that "
+            "factor, so you have to find it only once. Lab 18: it is about √(2 · C · M), with C = "
+            "`runs.saving(model, cluster)` and M = mtbf / GPUs.",
+            "More recomputation takes longer, so the smallest number of layers that fits is the best for its "
+            "layout. If a plan does not fit with all layers recomputed, larger micro-batches do not fit "
+            "either.",
         ),
         section="2 · Milestone 1: the plan",
     ),
@@ -272,30 +271,29 @@ EXERCISES: tuple[Exercise, ...] = (
                 "slow links",
                 5.8,
                 32.3,
-                "While a message travels a device could start another micro-batch. Do you use all the room?",
+                "While a message travels, a device could start another micro-batch. Do you use all "
+                "of the room?",
             ),
             _table_budget(
                 "six devices",
                 25,
                 32,
-                "Draw the run with `plot.schedule`. Where does a device idle with an open W?",
+                "Draw the run with `plot.schedule`. Where is a device idle although it could do a W?",
             ),
             _table_budget(
                 "little room",
                 35.5,
                 90.4,
-                "Room comes free at W. Where room is short, may W still wait until the end?",
+                "A W frees room. If there is little room, can W still wait until the end?",
             ),
         ),
         hints=(
-            "Simulate while you schedule: keep for each device when it is free, and for each piece of "
-            "work when "
-            "what it waits for is done. Then let a rule pick the next piece.",
-            "A rule that does well: the piece that can start first, B before F before W among equals. F only "
-            "where there is room; W fills what would be a hole.",
-            "How many micro-batches a device starts ahead of its backwards matters most: try all from 1 "
-            "to `room`, "
-            "also fewer on later devices, `simulate` each and keep the best.",
+            "Simulate while you schedule: store for each device when it is free, and for each piece of work "
+            "when the work that it depends on is done. Then let a rule choose the next piece.",
+            "A good rule is to take the piece that can start first, and among equals B before F before W. "
+            "Take an F only if there is room. A W fills time that would otherwise be idle.",
+            "What matters most is how many micro-batches a device starts before its first B. Try all numbers "
+            "from 1 to `room`, also smaller ones on later devices, `simulate` each and keep the best.",
         ),
         section="3 · Milestone 2: the timetable",
     ),
@@ -321,8 +319,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "messages",
                 sense=">=",
                 unit="whole micro-batches",
-                why="each micro-batch on each link, forth and back",
-                advice="Does each rank have its own weight alone, and does each micro-batch travel alone?",
+                why="each micro-batch on each link, forward and back",
+                advice="Does each rank use only its own weight, and does each micro-batch travel separately?",
             ),
             Budget(
                 "bytes",
@@ -332,8 +330,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda s: activations(s) + CUT * tables(s, 6),
                 bound=activations,
                 unit="B",
-                why="activations forth, gradients back, and two gradients of the table",
-                advice="Which ranks use the table? Who else hears of its gradient?",
+                why="activations forward, gradients back, and two gradients of the table",
+                advice="Which ranks use the table? Which other ranks receive its gradient?",
             ),
             Budget(
                 "steps",
@@ -344,24 +342,21 @@ EXERCISES: tuple[Exercise, ...] = (
                 bound=lambda s: int(s["steps"]) * (2 * (int(s["ranks"]) - 1) + 1),
                 unit="steps",
                 why="2 (m + p − 1) a step: a pipeline that is kept full",
-                advice="Draw the record of the network. Does a rank wait for its send before it goes on? "
-                "Does the "
-                "second micro-batch start when the first has moved on?",
+                advice="Draw the record of the network. Does a rank wait for its send before it continues? "
+                "Does the second micro-batch start as soon as the first has moved on?",
             ),
         ),
         rtol=1e-4,
         atol=1e-5,
         hints=(
-            "Forward of a micro-batch: receive (or look up), compute, `isend` on, keep input and output. "
-            "Backward: "
-            "receive the gradient, `output.backward(gradient)`, `isend` the input's gradient.",
+            "Forward of a micro-batch: receive the input (or look it up), compute, `isend` the output to the "
+            "next rank, and keep input and output. Backward: receive the gradient, call "
+            "`output.backward(gradient)`, and `isend` the input's gradient.",
             "The loss of a micro-batch counts 1 / batches. Gradients add up in `.grad` over the "
-            "micro-batches; "
-            "change weights after the last one, then set `.grad = None`.",
-            "The table has two gradients, of looking up on the first rank and of the logits on the last. "
-            "Both "
-            "ranks need the sum: exchange them with `isend` and `recv`, wait, add, and both take the same "
-            "step.",
+            "micro-batches. Change the weights after the last one, and then set `.grad = None`.",
+            "The table has two gradients, one from looking up on the first rank and one from the logits on "
+            "the last. Both ranks need the sum: exchange the gradients with `isend` and `recv`, wait, and "
+            "add them. Then both ranks make the same step.",
         ),
         section="4 · Milestone 3: the pipeline",
     ),
@@ -374,34 +369,31 @@ _prediction = partial(prediction, "training_project", LAB)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "states",
-        "GPT-3 has 174 billion parameters in layers, at 16 bytes each. On so many H100s of 80 GB at least "
-        "its states "
-        "alone fit",
+        "GPT-3 has 174 billion parameters in its layers, whose states take 16 bytes each. Smallest number of "
+        "H100s with 80 GB that they fit on",
         "GPUs",
         35,
-        "174e9 · 16 / 80e9 = 34.8.",
+        "174e9 · 16 / 80e9 = 34.8, so 35.",
         0.02,
     ),
     _prediction(
         "room",
-        "Four devices, F = B = W = 1, no message time. With room for 2 instead of 4 micro-batches `plain` "
-        "takes "
-        "so many times as long, with 8 micro-batches",
+        "Four devices, 8 micro-batches, F = B = W = 1, no message time. Duration of `plain` with room for 2 "
+        "micro-batches, divided by that with room for 4",
         "×",
         None,
-        "A device that holds two micro-batches waits for the first to come back before it starts a third: "
-        "the "
-        "way to the last device and back is 2 · 4 steps, for two micro-batches.",
+        "A device that holds two micro-batches waits until the first comes back before it starts a third. "
+        "The way to the last device and back takes 2 · 4 steps, and only two micro-batches share it.",
         0.1,
     ),
     _prediction(
         "table",
-        "4 ranks, 16 tokens, width 128, a table of 48 words. Of a step's bytes the table's two gradients "
-        "are, in "
-        "percent,",
+        "4 ranks, 16 tokens, width 128, a table of 48 words. Share of a step's bytes that are the table's "
+        "two gradients",
         "%",
         50,
-        "Activations: 6 · 16 · 128 · 4 B. Tables: 2 · 48 · 128 · 4 B. Both are 49,152.",
+        "Activations and their gradients take 6 · 16 · 128 · 4 B, and the table's gradients 2 · 48 · 128 · 4 "
+        "B. Both are 49,152 B.",
         0.02,
     ),
 )

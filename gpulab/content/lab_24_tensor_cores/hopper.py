@@ -45,6 +45,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.checks.builders import count, prediction
+from gpulab.checks.compare import answer_words
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Shape, Sizes
 from gpulab.content.pipelines import phases_budget, roles_apart
@@ -116,6 +117,19 @@ def descriptor_questions(sizes: Sizes, generator: np.random.Generator) -> list[t
     return [(int(s), int(l), int(t), span) for s, l, t in zip(start, leading, stride, strict=True)]
 
 
+FIELDS = {"start": (0, 14), "leading": (16, 14), "stride": (32, 14), "swizzle": (62, 2)}  # first bit, bits
+
+
+def descriptor_words(answer: Any) -> str:
+    """A descriptor in hexadecimal, with its fields as they are stored; other answers as they are."""
+    if type(answer) is not int or answer < 0:
+        return answer_words(answer)
+    fields = {name: answer >> first & (1 << bits) - 1 for name, (first, bits) in FIELDS.items()}
+    rest = answer - sum(value << FIELDS[name][0] for name, value in fields.items())
+    said = ", ".join(f"{name} {value}" for name, value in fields.items())
+    return f"{answer:#018x} ({said}{', and other bits are set' if rest else ''})"
+
+
 def _by_threads(points: float, metric: str, label: str) -> Budget:
     return Budget(
         metric,
@@ -164,7 +178,7 @@ EXERCISES: tuple[Exercise, ...] = (
         name="tensor.describe",
         lab=LAB,
         correct_points=3,
-        evidence=AnsweredCases(questions=descriptor_questions),
+        evidence=AnsweredCases(questions=descriptor_questions, words=descriptor_words),
         cases=tuple(Case(f"swizzle {span}", {"swizzle": span}) for span in SPANS),
         hints=(
             "Every field of bytes is counted in units of 16: divide first, then shift it to its place.",

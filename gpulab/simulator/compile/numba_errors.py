@@ -71,7 +71,9 @@ def _call_cure(found: Found, fn: FunctionType) -> str:
     if found["name"] in DOTS:
         return _ONE_SUM
     if re.search(r"\b(?:Reflected)?[Ll]ist\(", found["arguments"]):
-        return "A thread has no list. Scratch space of a fixed size is cuda.local.array(4, numba.float32)."
+        return _NO_LIST
+    if name := re.search(r"Function\([^)]*\b(grid|gridsize)\b", found["arguments"]):
+        return f"cuda.{name[1]} is not called here. Write cuda.{name[1]}(1), with the number of dimensions."
     if "Dim3" in found["arguments"]:
         return _ONE_OF_THREE
     if found["name"] in OPERATORS and "UniTuple(int" in found["arguments"]:
@@ -160,6 +162,8 @@ def _frozen_list(found: Found, fn: FunctionType) -> str:
 
 _NUMBERS_ONLY = "From outside, a kernel can use numbers, tuples of numbers and NumPy arrays (as constants)."
 
+_NO_LIST = "A thread has no list. Scratch space of a fixed size is cuda.local.array(4, numba.float32)."
+
 _CONSTANT = "Write a number, or a name that is set to a number outside the kernel (TILE + 1 needs a name)."
 
 
@@ -171,15 +175,24 @@ def _stores_slices(fn: FunctionType) -> bool:
     return "STORE_SLICE" in names or (slices and "STORE_SUBSCR" in names)
 
 
+def _builds_a_list(fn: FunctionType) -> bool:
+    """Whether the kernel makes a list, as in ``ring = [0, 1]``."""
+    return any(i.opname == "BUILD_LIST" for i in dis.get_instructions(fn.__code__))
+
+
 _WHOLE_ARRAY = Rule(
     r"_ol_array_allocate|NRT required|Only accept returning of array|NRT_Allocate",
     lambda found, fn: (
-        "An assignment to a slice, as in b[:] = a, is for whole arrays: every thread would do all of it."
+        "This kernel makes a list, which would need memory that grows."
+        if _builds_a_list(fn)
+        else "An assignment to a slice, as in b[:] = a, is for whole arrays: every thread would do all of it."
         if _stores_slices(fn)
         else "This makes a whole new array, which a thread of a GPU cannot do."
     ),
     lambda found, fn: (
-        "Give each thread its own elements, as in b[i] = a[i]."
+        _NO_LIST
+        if _builds_a_list(fn)
+        else "Give each thread its own elements, as in b[i] = a[i]."
         if _stores_slices(fn)
         else "Work on single elements, as in c[i] = a[i] + b[i]; for scratch space there are "
         "cuda.local.array and cuda.shared.array."

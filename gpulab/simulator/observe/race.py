@@ -56,7 +56,8 @@ class Race:
     all threads would order the two: ``after`` the first or ``before`` the second line, empty if neither or
     not known. `repeated` says of two accesses on one line that they belong to different rounds of a loop,
     `signalled` of a kernel that its threads use atomics or volatile accesses, too, `in_parts` that only some
-    threads wait at some barriers, `by_mbarriers` that it has mbarriers. The elements are words of an array of
+    threads wait at some barriers, `by_mbarriers` that it has mbarriers, and `copied` that
+    the first touch is a copy by ``cp.async``, which the second reads. The elements are words of an array of
     structs if it `has_fields`.
     """
 
@@ -72,6 +73,7 @@ class Race:
     signalled: bool = False
     in_parts: bool = False
     by_mbarriers: bool = False
+    copied: bool = False
     has_fields: bool = False
 
     @property
@@ -137,6 +139,14 @@ class Race:
         names = ("__syncwarp()", "__syncthreads()") if c else ("cuda.syncwarp()", "cuda.syncthreads()")
         cure = names[0 if self.within_a_warp else 1]
         members = "warp" if self.within_a_warp else "block"
+        if self.copied:
+            wait = "__pipeline_wait_prior or cp.async.wait_group" if c else "cp.async.wait_group"
+            return (
+                f"No barrier between line {earlier} and line {later}. A thread waits only for the "
+                "copies that it sent itself.",
+                f"Usual cure: every thread waits for its own copies ({wait}), then comes {cure}, and then "
+                f"line {later}.",
+            )
         at = f"line {earlier if self.place == 'after' else later}"
         usual = f"Usual cure: {cure} {self.place} {at}."
         if self.within_a_warp:

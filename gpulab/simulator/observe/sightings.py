@@ -12,6 +12,7 @@ from gpulab.simulator.simt import Access, Allocation, ArrayLabel, Chunk, Program
 from gpulab.simulator.simt.errors import Index, index_of, indexed_names, source_text
 from gpulab.simulator.simt.types import DTYPES
 
+from .counters import is_copy
 from .flow import Flow
 from .granules import WIDEST
 from .race import READ, STRONG, WRITE, Race, Touch
@@ -102,6 +103,7 @@ class Sightings:
             place = self._flow.place_of_barrier(first, second, self._is_divergent)
             written_first = race.first.kind != READ and race.second.kind == READ
             repeated = written_first or self._flow.is_repeated(first, second)
+            copied = written_first and is_copy(self._program.instructions[first])
             self.findings[number] = replace(
                 race,
                 place=place,
@@ -109,6 +111,7 @@ class Sightings:
                 signalled=signalled,
                 in_parts=in_parts,
                 by_mbarriers=by_mbarriers,
+                copied=copied,
             )
 
     def _is_divergent(self, branch: int) -> bool:

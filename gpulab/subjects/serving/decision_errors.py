@@ -9,19 +9,19 @@ def at(step: int, said: str) -> str:
 
 def not_a_decision(kind: str) -> str:
     return (
-        f"the policy returns {kind}; it returns a Decision, or a dictionary with some of "
-        "admit, preempt, swap, prefill, sleep"
+        f"the policy returned {kind}. It has to return a Decision, or a dictionary with some of "
+        "the keys admit, preempt, swap, prefill, sleep"
     )
 
 
 def unknown_part(name: str) -> str:
-    return f"the decision says {name!r}; its parts are admit, preempt, swap, prefill, sleep"
+    return f"the decision has the key {name!r}; possible keys are admit, preempt, swap, prefill, sleep"
 
 
 def not_numbers(part: str, value: object) -> str:
     said = repr(value)
     said = said if len(said) <= 60 else f"{said[:58]} …"
-    what = "gives tokens by number of a request" if part == "prefill" else "lists numbers of requests"
+    what = "must map numbers of requests to tokens" if part == "prefill" else "must list numbers of requests"
     return f"`{part}` is {said}; it {what}"
 
 
@@ -38,7 +38,7 @@ def not_running(part: str, number: int, where: str) -> str:
 
 
 def both_ways(number: int) -> str:
-    return f"request {number} is preempted and swapped at once"
+    return f"request {number} is both preempted and swapped"
 
 
 def no_slot(running: int, slots: int) -> str:
@@ -47,51 +47,51 @@ def no_slot(running: int, slots: int) -> str:
 
 def no_blocks(needed: int, blocks: int, running: int, reserve: bool) -> str:
     what = "reserve for their longest outputs" if reserve else "need after this step"
-    return f"the {running} running requests {what} {needed} blocks, and there are {blocks}"
+    return f"the {running} running requests {what} {needed} blocks, but there are {blocks}"
 
 
 def never_fits(number: int, needed: int, blocks: int) -> str:
-    return f"request {number} may need {needed} blocks and the machine has {blocks}: it can never be served"
+    return f"request {number} may need {needed} blocks but the machine has {blocks}: it can never be served"
 
 
 def bad_chunk(number: int, value: object) -> str:
-    return f"`prefill` gives request {number} {value!r} tokens; it takes a whole number, 0 or more"
+    return f"`prefill` gives request {number} {value!r} tokens; it must be a whole number, 0 or more"
 
 
 def chunk_too_long(number: int, tokens: int, left: int) -> str:
-    return f"`prefill` gives request {number} {tokens} tokens, and {left} of its prompt are left"
+    return f"`prefill` gives request {number} {tokens} tokens, but only {left} of its prompt are left"
 
 
 def over_budget(tokens: int, budget: int) -> str:
-    return f"the step would process {tokens} tokens, and its limit is {budget}"
+    return f"the step would process {tokens} tokens, but its limit is {budget}"
 
 
 def bad_sleep(value: object) -> str:
-    return f"`sleep` is {value!r}; it is the time in seconds at which to be asked again, or None"
+    return f"`sleep` is {value!r}; it must be the time in seconds at which the engine asks again, or None"
 
 
 def nothing_moves(waiting: int, running: int) -> str:
     if running:
-        return f"nothing moves: no token is processed, and the {running} running requests would wait for ever"
-    return f"nothing runs and nobody is admitted, and no more requests come: {waiting} would wait for ever"
+        return f"no token is processed, so the {running} running requests would wait for ever"
+    return f"no request runs or is admitted, and no more will arrive, so {waiting} would wait for ever"
 
 
 def no_end(decisions: int, left: int) -> str:
-    return f"after {decisions:,} decisions {left} requests are still not through"
+    return f"after {decisions:,} decisions {left} requests have still not finished"
 
 
 def no_host_room(needed: int, room: int) -> str:
-    return f"{needed} swapped blocks would be on the host, which has room for {room}"
+    return f"{needed} swapped blocks would be on the host, which has space for {room}"
 
 
-WAITS = "waits and does not run"
-RUNS = "runs already"
-OVER = "is through"
-UNKNOWN = "is not here"
+WAITS = "is waiting and does not run"
+RUNS = "is running already"
+OVER = "has finished"
+UNKNOWN = "has not arrived"
 
 
 def stops_early(decisions: int, left: int) -> str:
-    return f"it stops after {decisions:,} decisions, and {left} requests are not through"
+    return f"it stops after {decisions:,} decisions, and {left} requests have not finished"
 
 
 def no_server(name: str) -> str:

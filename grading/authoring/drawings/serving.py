@@ -1,4 +1,4 @@
-"""Labs 19 to 21: inference, serving, edge."""
+"""Labs 19 to 22: inference, serving, edge, projects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpulab.plot.drawing import (
 
 from .drawing import Drawing
 
-INFERENCE, SERVING, EDGE = "19_llm_inference", "20_serving", "21_edge"
+INFERENCE, SERVING, EDGE, PROJECTS = "19_llm_inference", "20_serving", "21_edge", "22_capstones"
 
 DRAWINGS = (
     Drawing(
@@ -107,7 +107,7 @@ DRAWINGS = (
     Drawing(
         INFERENCE,
         "continuous",
-        "Continuous batching: when a sequence ends its place is given to the next request at once. In a fixed batch the place stays empty until the longest is through.",
+        "Continuous batching: when a sequence ends, the next request takes its place at once. In a fixed batch, the place stays empty until the longest sequence has ended.",
         column(
             titled(
                 "fixed batch",
@@ -177,8 +177,70 @@ DRAWINGS = (
     ),
     Drawing(
         SERVING,
+        "life",
+        "The life of a request. TTFT is the time from when it was due until its first token. TPOT is the mean time between its later tokens.",
+        timeline(
+            [
+                (
+                    "request",
+                    [
+                        (0, 1.4, "queue", "wait"),
+                        (1.4, 2, "prefill", "write"),
+                        *[(3.4 + 0.9 * k, 0.85, "decode", "read") for k in range(4)],
+                    ],
+                ),
+                (
+                    "client sees",
+                    [(0, 3.35, "TTFT", "good"), *[(3.4 + 0.9 * k, 0.85, "TPOT", "good") for k in range(4)]],
+                ),
+            ],
+            width=430,
+        ),
+    ),
+    Drawing(
+        SERVING,
+        "scheduler",
+        "The scheduler takes a pod that waits. A filter removes the nodes that cannot run it, a score ranks those that remain, and the pod is assigned to the best node.",
+        flow(
+            box("pod", "wait", sub="4 GPUs"),
+            box("filter", "write", sub="resources, labels,\ntaints"),
+            box("score", "read", sub="rank the rest"),
+            box("best node", "good", sub="runs the pod"),
+            length=20,
+        ),
+    ),
+    Drawing(
+        SERVING,
+        "servers",
+        "Four layers. A router such as Dynamo or Ray Serve sends each request to one of several servers. A server speaks HTTP in OpenAI's format. In it, an engine such as vLLM or SGLang batches and runs the model on a GPU. A package is a container with server, engine and model.",
+        column(
+            graph(
+                {
+                    "users": (0, 1, box("users")),
+                    "router": (1.15, 1, box("router", "write", sub="Dynamo, Ray Serve")),
+                    "a": (2.5, 0.4, box("server", "read", sub="HTTP")),
+                    "b": (2.5, 1.6, box("server", "read", sub="HTTP")),
+                    "x": (3.5, 0.4, box("engine", "good", sub="runs the model")),
+                    "y": (3.5, 1.6, box("engine", "good", sub="runs the model")),
+                },
+                [
+                    Edge("users", "router"),
+                    Edge("router", "a"),
+                    Edge("router", "b"),
+                    Edge("a", "x"),
+                    Edge("b", "y"),
+                ],
+                step=(128, 62),
+            ),
+            note("an engine is, for example, vLLM or SGLang"),
+            note("a package is a container with server, engine and model"),
+            gap=8,
+        ),
+    ),
+    Drawing(
+        SERVING,
         "replicas",
-        "A manifest says how many replicas there should be. The cluster starts as many pods, each with a GPU of its own, and replaces one that dies.",
+        "A manifest states how many replicas there should be. The cluster starts that many pods, each with its own GPU, and replaces a pod that dies.",
         graph(
             {
                 "m": (0, 1, box("manifest", "write", sub="replicas: 3")),
@@ -305,6 +367,21 @@ DRAWINGS = (
         column(
             *[row(label(f"layer {k}", 60), strip(["K, V"] * 4 + ["new"], "rrrrw", 64)) for k in range(3)],
             gap=6,
+        ),
+    ),
+    Drawing(
+        PROJECTS,
+        "grouped",
+        "Grouped-query attention with 4 query heads and 2 key heads. Query heads 0 and 1 use key head 0, and query heads 2 and 3 use key head 1. The rows of a program are taken from all heads of a group, sorted by position.",
+        column(
+            row(label("query heads", 110), strip(["0", "1", "2", "3"], "rrgg", 60)),
+            row(label("key heads", 110), strip(["0", "1"], "rg", 120)),
+            row(
+                label("rows of key head 0", 160),
+                strip(["0 of 0", "0 of 1", "1 of 0", "1 of 1", "2 of 0"], "rrrrr", 70),
+            ),
+            note('"2 of 0" is position 2 of query head 0'),
+            gap=8,
         ),
     ),
 )

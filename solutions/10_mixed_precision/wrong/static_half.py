@@ -1,4 +1,4 @@
-# exercise: mixed.static  fails: lost values  says: 65,504
+# exercise: mixed.static  fails: lost values  says: 65,520
 import math
 
 

@@ -1,4 +1,4 @@
-# exercise: serve.admit  fails: right  says: nobody overtakes
+# exercise: serve.admit  fails: right  says: must not overtake
 
 from math import ceil
 

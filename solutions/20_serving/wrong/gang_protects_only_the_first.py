@@ -1,4 +1,4 @@
-# exercise: cluster.gang  fails: right  says: Passing must not cost
+# exercise: cluster.gang  fails: right  says: Passing must not delay
 
 
 def gang(jobs, gpus):

@@ -1,4 +1,4 @@
-# exercise: attention_project.backward  fails: atomics  says: one program that adds it up
+# exercise: attention_project.backward  fails: atomics  says: one program add up each element
 import triton.language as tl
 
 from gpulab import triton

@@ -1,4 +1,4 @@
-# exercise: training_project.train  fails: bytes  says: who else hears
+# exercise: training_project.train  fails: bytes  says: which other ranks receive
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-# exercise: training_project.train  fails: messages  says: its own weight alone
+# exercise: training_project.train  fails: messages  says: only its own weight
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-# exercise: training_project.train  fails: messages  says: micro-batch travel
+# exercise: training_project.train  fails: messages  says: micro-batch travel separately
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import Slip, usual_slips
 from gpulab.checks.spec import Sizes
 from gpulab.content.lab_12_flash_attention.attention import seen
 
@@ -32,13 +34,67 @@ def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, there: np.ndarray | None
     return {"out": weights @ v, "lse": lse}
 
 
+def usual_mistakes(
+    mask: Callable[[Sizes], np.ndarray | None] = lambda sizes: None, tiles: Sequence[int | None] = (None,)
+) -> tuple[Slip, ...]:
+    """Three mistakes in attention by tiles, each with the sentence that a learner reads.
+
+    `mask` says which query sees which key, None that each sees all. `tiles` are numbers of keys after which a
+    solution may look for a larger score, None the exercise's own.
+    """
+
+    def scaled_again(inputs: Arrays, sizes: Sizes) -> Expected:
+        q = inputs["q"]
+        return attend(q / sqrt(q.shape[-1]), inputs["k"], inputs["v"], mask(sizes))
+
+    def scores_of(inputs: Arrays, sizes: Sizes) -> np.ndarray:
+        scores, there = inputs["q"] @ inputs["k"].T, mask(sizes)
+        return scores if there is None else np.where(there, scores, -np.inf)
+
+    def not_divided(inputs: Arrays, sizes: Sizes) -> Expected:
+        scores = scores_of(inputs, sizes)
+        return {"out": np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf)) @ inputs["v"]}
+
+    def not_rescaled(tile: int | None) -> Callable[[Arrays, Sizes], Expected]:
+        def slip(inputs: Arrays, sizes: Sizes) -> Expected:
+            scores, v = scores_of(inputs, sizes), inputs["v"]
+            out, m, step = np.zeros((len(scores), v.shape[1])), -np.inf, tile or int(sizes["tile"])
+            for first in range(0, len(v), step):
+                some = scores[:, first : first + step]
+                m = np.maximum(m, some.max(axis=1, keepdims=True, initial=-np.inf))
+                out += np.exp(some - m) @ v[first : first + step]
+            return {"out": out / np.exp(log_sum_exp(scores)[:, None] - m)}
+
+        return slip
+
+    return (
+        (scaled_again, "The same happens if q is divided by √d twice. It already comes divided."),
+        (
+            not_divided,
+            "The same happens if the sums of weighted values are not divided by the sum of the weights.",
+        ),
+        *(
+            (
+                not_rescaled(tile),
+                "The same happens if the output is not rescaled when a later key has a larger score.",
+            )
+            for tile in tiles
+        ),
+    )
+
+
+@usual_slips(*usual_mistakes())
 def tiled(inputs: Arrays, sizes: Sizes) -> Expected:
     return attend(inputs["q"], inputs["k"], inputs["v"])
 
 
+def _window(sizes: Sizes) -> np.ndarray:
+    return seen(int(sizes["n"]), int(sizes["m"]), int(sizes["window"]))
+
+
+@usual_slips(*usual_mistakes(_window))
 def causal(inputs: Arrays, sizes: Sizes) -> Expected:
-    there = seen(int(sizes["n"]), int(sizes["m"]), int(sizes["window"]))
-    return attend(inputs["q"], inputs["k"], inputs["v"], there)
+    return attend(inputs["q"], inputs["k"], inputs["v"], _window(sizes))
 
 
 def merge(inputs: Arrays, sizes: Sizes) -> Expected:

@@ -7,17 +7,30 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes
 from gpulab.content.lab_12_flash_attention.attention import seen
-from gpulab.content.lab_12_flash_attention.references.attention import Arrays, Expected, attend, log_sum_exp
+from gpulab.content.lab_12_flash_attention.references.attention import (
+    Arrays,
+    Expected,
+    attend,
+    log_sum_exp,
+    usual_mistakes,
+)
 
 
+@usual_slips(*usual_mistakes(tiles=(1, 16, 32)))
 def forward(inputs: Arrays, sizes: Sizes) -> Expected:
     return attend(inputs["q"], inputs["k"], inputs["v"])
 
 
+def _behind(sizes: Sizes) -> np.ndarray:
+    return seen(int(sizes["n"]), int(sizes["m"]))
+
+
+@usual_slips(*usual_mistakes(_behind, (16, 32, 64)))
 def causal(inputs: Arrays, sizes: Sizes) -> Expected:
-    return attend(inputs["q"], inputs["k"], inputs["v"], seen(int(sizes["n"]), int(sizes["m"])))
+    return attend(inputs["q"], inputs["k"], inputs["v"], _behind(sizes))
 
 
 def backward(inputs: Arrays, sizes: Sizes) -> Expected:

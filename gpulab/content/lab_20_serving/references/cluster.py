@@ -65,14 +65,14 @@ def mig(plan: Any, requests: Sequence[str]) -> dict[str, float]:
     ):
         if not isinstance(place, list) or len(place) != 2:
             raise WrongAnswer(
-                f"the place of request {number} is {place!r}; one is [GPU, first memory slice]."
+                f"the place of request {number} is {place!r}; it must be [GPU, first memory slice]."
             )
         gpu = _whole(place[0], len(requests), f"the GPU of request {number}")
         start, profile = place[1], MIG_PROFILES[name]
         if type(start) is not int or start not in profile.starts:
             raise WrongAnswer(
-                f"request {number} is a {name}, which cannot start at slice {start!r}; it can at "
-                f"{', '.join(map(str, profile.starts))}."
+                f"request {number} is a {name}, which cannot start at slice {start!r}. Its possible "
+                f"starts are: {', '.join(map(str, profile.starts))}."
             )
         for slice_ in range(start, start + int(profile.memory)):
             other = owner.setdefault((gpu, slice_), number)
@@ -114,15 +114,17 @@ def pack(plan: Any, jobs: Sequence[Sequence[int]], capacity: int) -> dict[str, f
         zip(_as_many(plan, len(jobs), "places", "jobs"), jobs, strict=True)
     ):
         if not isinstance(places, list) or len(places) != gpus:
-            raise WrongAnswer(f"job {number} gets {places!r}; it wants a list of {gpus} GPUs, [node, GPU].")
+            raise WrongAnswer(
+                f"job {number} gets {places!r}; it needs a list of {gpus} GPUs, each [node, GPU]."
+            )
         for place in places:
             if not isinstance(place, list) or len(place) != 2:
-                raise WrongAnswer(f"job {number} gets {place!r}; a GPU is [node, GPU], GPUs from 0 to 7.")
+                raise WrongAnswer(f"job {number} gets {place!r}; a GPU is [node, GPU], with GPU from 0 to 7.")
             node = _whole(place[0], len(jobs), f"a node of job {number}")
             gpu = _whole(place[1], 2 * ISLAND, f"a GPU of job {number}")
             other = owner.setdefault((node, gpu), number)
             if other != number or places.count(place) > 1:
-                raise WrongAnswer(f"GPU {gpu} of node {node} is given to job {other} and to job {number}.")
+                raise WrongAnswer(f"GPU {gpu} of node {node} is given to both job {other} and job {number}.")
             island = (node, gpu // ISLAND)
             used[island] += memory
             if used[island] > capacity:
@@ -131,7 +133,7 @@ def pack(plan: Any, jobs: Sequence[Sequence[int]], capacity: int) -> dict[str, f
                     f"{number} its GPUs need {used[island]} GB."
                 )
         if len({node for node, _ in places}) > 1:
-            raise WrongAnswer(f"job {number} lies on more than one node; a pod lies on one.")
+            raise WrongAnswer(f"job {number} is on more than one node; a pod cannot span nodes.")
         cut += gpus <= ISLAND and len({gpu // ISLAND for _, gpu in places}) > 1
     return {
         "cut jobs": cut,
@@ -191,18 +193,18 @@ def gang(starts: Any, jobs: Sequence[tuple[int, int, int]], gpus: int) -> dict[s
     for number, (start, (arrival, _, _)) in enumerate(zip(starts, jobs, strict=True)):
         _whole(start, None, f"the start of job {number}")
         if start < arrival:
-            raise WrongAnswer(f"job {number} begins at {start}, and it arrives at {arrival}.")
+            raise WrongAnswer(f"job {number} begins at {start}, but arrives only at {arrival}.")
     for moment in sorted(set(starts)):
         if (used := in_use(jobs, starts, moment)) > gpus:
             there = [n for n, s in enumerate(starts) if s <= moment < s + jobs[n][2]]
             raise WrongAnswer(
-                f"at {moment} the jobs {', '.join(map(str, there))} hold {used} GPUs, and there are {gpus}."
+                f"at {moment} the jobs {', '.join(map(str, there))} hold {used} GPUs, but there are {gpus}."
             )
     for number, (start, latest) in enumerate(zip(starts, turn, strict=True)):
         if start > latest:
             raise WrongAnswer(
                 f"job {number} begins at {start}; if nobody had passed it, it would have begun at {latest}. "
-                "Passing must not cost those in front."
+                "Passing must not delay a job in front."
             )
     waited, good = (
         sum(start - job[0] for start, job in zip(plan, jobs, strict=True))
@@ -315,7 +317,7 @@ def _amount(found: manifests.Manifest, place: tuple[str | int, ...]) -> Fraction
         return manifests.quantity(value)
     except ValueError:
         raise WrongAnswer(
-            f"{found.where(*place)} is {value!r}, which is no quantity such as 4 or 16Gi."
+            f"{found.where(*place)} is {value!r}, which is not a quantity such as 4 or 16Gi."
         ) from None
 
 
@@ -341,7 +343,7 @@ def _resources(found: manifests.Manifest, box: tuple[str | int, ...], service: d
         if name == GPU and limit.denominator != 1:
             raise WrongAnswer(
                 f"{found.where(*box, 'resources', 'limits', name)} is {float(limit)}: GPUs are counted in "
-                "whole ones. A part of one is another resource, such as nvidia.com/mig-1g.10gb."
+                "whole numbers. A part of a GPU is another resource, such as nvidia.com/mig-1g.10gb."
             )
         if limit != amount:
             raise WrongAnswer(
@@ -362,13 +364,13 @@ def _resources(found: manifests.Manifest, box: tuple[str | int, ...], service: d
 
 def _place(found: manifests.Manifest, pod: tuple[str | int, ...], service: dict[str, Any]) -> None:
     label = "nvidia.com/gpu.product"
-    _field(found, (*pod, "nodeSelector", label), service["product"], "nodes have other GPUs, too")
+    _field(found, (*pod, "nodeSelector", label), service["product"], "other nodes have other GPUs")
     tolerations = found.at(*pod, "tolerations") or []
     for index, toleration in enumerate(tolerations):
         if not toleration.get("key"):
             raise WrongAnswer(
                 f"{found.where(*pod, 'tolerations', index)} names no key, so it tolerates every taint, that "
-                "of a node in maintenance as well; name the key of the one that is meant."
+                "of a node in maintenance as well; name the key of the taint that you mean."
             )
     for toleration in tolerations:
         value = toleration.get("operator") == "Exists" or toleration.get("value") == "present"
@@ -377,7 +379,7 @@ def _place(found: manifests.Manifest, pod: tuple[str | int, ...], service: dict[
             return
     raise WrongAnswer(
         f"{found.where(*pod, 'tolerations')} has nothing that tolerates {GPU}=present:NoSchedule: the pod "
-        "stays Pending, because the nodes with GPUs are tainted so."
+        "stays Pending, because the nodes with GPUs have this taint."
     )
 
 
@@ -422,10 +424,12 @@ def _deployment(found: manifests.Manifest, box: tuple[str | int, ...], service: 
         if spare in (0, "0%", "0"):
             raise WrongAnswer(
                 f"{found.where('spec', 'strategy', 'rollingUpdate', 'maxUnavailable')} is 0 like maxSurge: "
-                "no pod may come, and none may go."
+                "no pod may be added, and none removed."
             )
     for probe in ("startupProbe", "readinessProbe"):
-        _field(found, (*box, probe, "httpGet", "path"), "/health", "there the service says that it is ready")
+        _field(
+            found, (*box, probe, "httpGet", "path"), "/health", "the service answers there when it is ready"
+        )
         _port(found, box, probe, service["port"])
     usual = {"initialDelaySeconds": 0, "periodSeconds": 10, "failureThreshold": 3}
     start = usual | {k: v for k, v in found.at(*box, "startupProbe").items() if v is not None}
@@ -434,9 +438,9 @@ def _deployment(found: manifests.Manifest, box: tuple[str | int, ...], service: 
     if not needed <= seconds <= 2 * needed:
         raise WrongAnswer(
             f"{found.where(*box, 'startupProbe')} gives the service {start['initialDelaySeconds']} + "
-            f"{start['periodSeconds']} · {start['failureThreshold']} = {seconds} s to start, and it loads "
-            f"its weights for {needed} s; {needed} to {2 * needed} s are asked for. Earlier it is killed as "
-            "it loads, later one that hangs is noticed too late."
+            f"{start['periodSeconds']} · {start['failureThreshold']} = {seconds} s to start, but it "
+            f"loads its weights for {needed} s. Allow {needed} to {2 * needed} s: with less it is killed "
+            "while it loads, and with more a service that hangs is noticed too late."
         )
 
 

@@ -82,7 +82,7 @@ def served(ask: Ask, machine: Data, requests: Sequence[Data]) -> serving.Run:
 
 
 def admit(ask: Ask, machine: Data, requests: Sequence[Data]) -> dict[str, float]:
-    """Nobody may overtake; against first come, first served, of all that fit."""
+    """No request may overtake another; compared with first come, first served, of all that fit."""
     run = served(ask, machine, requests)
     _check_turns(run, requests)
     steps = len(run.steps)
@@ -92,15 +92,15 @@ def admit(ask: Ask, machine: Data, requests: Sequence[Data]) -> dict[str, float]
 
 
 def _check_turns(run: serving.Run, requests: Sequence[Data]) -> None:
-    """Raises WrongAnswer where a request starts before one that came earlier."""
+    """Raises WrongAnswer if a request starts before one that arrived earlier."""
     order = sorted(from_data(requests), key=lambda r: (r.arrival, r.number))
     started = {life.request.number: life.admitted for life in run.lives}
     for before, after in pairwise(order):
         first, second = started[before.number], started[after.number]
         if first is not None and second is not None and second < first:
             raise WrongAnswer(
-                f"request {after.number} starts at time {second:g}, and request {before.number}, which came "
-                f"before it, at {first:g}: nobody overtakes"
+                f"request {after.number} starts at time {second:g} and request {before.number}, which "
+                f"arrived before it, only at {first:g}. A request must not overtake another"
             )
 
 

@@ -83,7 +83,10 @@ def plan(answer: Any, model: Mapping[str, Any], cluster: Mapping[str, Any]) -> d
             "a plan is a dictionary with tensor, pipeline, data, micro, order, recompute, interval."
         )
     if "recompute" not in answer:
-        raise WrongAnswer("`recompute` is missing: of how many layers of a stage only the input is kept.")
+        raise WrongAnswer(
+            "`recompute` is missing. It is the number of layers of each stage for which only "
+            "the input is kept."
+        )
     try:
         took = days(model, cluster, answer)
     except NoLayout as no:
@@ -107,7 +110,7 @@ def timetable(
     fullest = max(range(devices), key=lambda device: run.peak[device])
     if run.peak[fullest] > room:
         raise WrongAnswer(
-            f"device {fullest} holds {run.peak[fullest]} micro-batches at once; there is room for {room}."
+            f"device {fullest} holds {run.peak[fullest]} micro-batches at once, but there is room for {room}."
         )
     least = (devices - 1) * (times["F"] + message) + batches * sum(times.values())
     return {"above the bound": round(100 * (run.makespan / least - 1), 6)}
