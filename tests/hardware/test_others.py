@@ -104,11 +104,13 @@ def test_eight_gpus_reach_each_other_at_full_rate_through_their_switches() -> No
         assert gpus * int(hardware.link(f"NVLink {generation + 1}").lanes) <= ports
 
 
-@pytest.mark.parametrize(("name", "terabits"), [("Tomahawk 5", 51.2), ("Tomahawk 6", 102.4)])
+@pytest.mark.parametrize(
+    ("name", "terabits"), [("Trident 5-X12", 16), ("Tomahawk 5", 51.2), ("Tomahawk 6", 102.4)]
+)
 def test_a_switch_chip_of_broadcom_carries_its_stated_rate_in_one_direction(
     name: str, terabits: float
 ) -> None:
-    """64 ports of 800 Gbit/s, and of 1.6 Tbit/s."""
+    """20 and 64 ports of 800 Gbit/s, and 64 of 1.6 Tbit/s."""
     assert float(hardware.switch(name).per_direction) * 8 == pytest.approx(terabits * 1e12)
 
 

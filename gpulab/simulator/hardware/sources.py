@@ -217,6 +217,7 @@ NVLINK_PAGE = Source(
 )
 TOMAHAWK_5 = Source("BCM78900 series, Tomahawk 5 Ethernet switch, product page", "Broadcom", 2022)
 TOMAHAWK_6 = Source("Broadcom ships Tomahawk 6: first 102.4 Tbit/s switch", "Broadcom", 2025)
+TRIDENT_5 = Source("BCM78800 series, Trident 5-X12 Ethernet switch, announcement", "Broadcom", 2023)
 NVSWITCH_TALK = Source(
     "The NVLink-Network Switch: NVIDIA's Switch Chip for High Communication-Bandwidth SuperPODs",
     "NVIDIA, Hot Chips 34",
