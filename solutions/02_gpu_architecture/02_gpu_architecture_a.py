@@ -271,7 +271,7 @@ for name, dtype, claim in (
 # %%
 gpulab.predict("arch.boxes", ...)
 
-# %% jupyter={"source_hidden": true}
+# %%
 numbers = np.random.default_rng(8)
 BALLS = 4096
 centres = numbers.random((BALLS, 3))

@@ -331,7 +331,7 @@ def switches(hosts, ports):
 # %% nbgrader={"grade": true, "grade_id": "switches-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("cluster.switches", switches)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(switches)
 radix = {"Trident 5-X12": 40, "Tomahawk 5": 128, "Tomahawk 6": 256}  # ports of 400 Gbit/s, from the table
 gpulab.plot.lines(
