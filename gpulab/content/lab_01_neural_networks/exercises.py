@@ -17,9 +17,9 @@
 | labels | labels(rows, side) | shift, padding, causal mask | answers | – | – | 3 |
 | parameters | parameters(model) | where the numbers are | answers | – | – | 3 |
 
-**read_off.** Each value of a line, plane or parabola is one linear equation in its parameters, so as many
-values as parameters are needed, and at suitable places they suffice: 2, 3 and 3. Parameters are any floats, so
-that nobody reads two of them off the digits of one value. Ten values and a least-squares fit find them, too.
+**read_off.** Each value of a line, plane or parabola is one linear equation in its parameters. As many values
+as parameters are needed, and at suitable places they suffice: 2, 3 and 3. Parameters are any floats, so that
+two of them cannot be read off the digits of one value. Ten values and a least-squares fit find them, too.
 
 **gate.** Any four outputs t00, t01, t10, t11 are t00 + (t10 − t00)·x1 + (t01 − t00)·x2 + k·relu(x1 + x2 − 1)
 with k = t11 − t10 − t01 + t00. One hidden unit is the kink, the other carries the straight part, lifted by a
