@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "02"
-#     hours: 2.5
+#     hours: 3
 #     topics: [C2.1, C2.2, C2.3, C2.4, C2.5, C2.6, C2.7, C2.8, C2.9, C2.10, C2.11, C2.12, C2.13, C3.1, C3.2, C3.3, C3.4, C3.5, C3.6, C3.8, C3.9, C3.10, C3.12, C6.1, C6.2, C6.3, C6.4, C6.5, C6.8, C6.9, C6.10, C6.11, C22.1, C22.2, C22.3, C22.4, C22.5, C23.1, C23.7, C23.8, C23.9]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 02 A · GPU architecture: what a data sheet tells
 #
-# **About two and a half hours.** You need Python. Part A has no kernels and needs no GPU. Part B comes after labs 03
+# **About three hours.** You need Python. Part A has no kernels and needs no GPU. Part B comes after labs 03
 # and 04.
 #
 # Before you write fast code, you can find out how fast it may get. Four kinds of figures from a data sheet (units,
@@ -140,8 +140,9 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** Since 2010 the lanes have become faster because there are more of them. A tensor core is faster because it
-# is built for one operation and a smaller type. Section 2 takes both apart.
+# **Why.** From a GTX 580 to an H100 the number of lanes grew from 512 to 16,896, which is 33-fold, but their clock only
+# by 28 %. A tensor core is faster because it is built for one operation and a smaller type. Section 2 takes both
+# apart.
 #
 # ## 2 · Where a peak comes from
 #
@@ -331,7 +332,8 @@ gpulab.plot.panels(
 # others read boxes from different places in memory. So NVIDIA built the **RT core**, one per SM: a unit that walks the
 # tree by itself, while the warps do something else (NVIDIA Turing whitepaper). A100, H100 and B200 have none, and
 # A100s have no connector for a screen either, because they are built for servers that compute (NVIDIA A100 and H100
-# whitepapers). A product of matrices has no rays to trace. Data centres that render use an L40S, which has RT cores.
+# whitepapers). A product of matrices has no rays to trace. For rendering, data centres have the L40S, with RT
+# cores (NVIDIA L40S data sheet).
 #
 # ## 3 · The memory wall
 #
@@ -1105,10 +1107,10 @@ gpulab.plot.bars(
 #
 # ![Three places for a GPU: a card with memory of its own behind PCIe, a laptop's chip that shares memory with the CPU, and a phone's with a few watts.](drawings/pocket.svg)
 #
-# Phones draw in **tiles**. A GPU with a card's memory stores each colour and each depth to DRAM as soon as it has
-# them. Arm's Mali and Qualcomm's Adreno first sort everything by the tile of the screen that it falls on. Then they
-# draw tile after tile on the chip, and store only the finished colours (Arm, *Tile-based rendering*; Mali's tiles have
-# 16 × 16 pixels).
+# Phones draw in **tiles**. The simplest way to draw takes one thing after the other, wherever it is on the screen. Then
+# depths and colours go to DRAM and back, as far as no cache holds them. Arm's Mali and Qualcomm's Adreno first sort
+# all things by the tile of the screen that they fall on. They draw one tile after the other on the chip, and store
+# only the finished colours (Arm, *Tile-based rendering*; Mali's tiles have 16 × 16 pixels).
 #
 # **Predict.** A screen has 1080 × 2400 pixels and shows 120 pictures per second. Every pixel is drawn three times,
 # because things hide other things. Each time, 4 bytes of depth are read, 4 are written, and 4 bytes of colour are
