@@ -96,9 +96,9 @@ for use, answer in uses.items():
     print(f"{use:12} {answer}")
 
 # %% [markdown]
-# **Why.** The same line explains the past well, and misses the next GPU by more than a quarter. To fit what is known and to predict
-# what is not known are two different things. A language model is built to predict one thing, the next token, and is
-# then used for most of the seven.
+# **Why.** The same line explains the past well, and misses the next GPU by more than a quarter. To fit what is known
+# and to predict what is not known are two different things. A language model is built to predict one thing, the next
+# token, and is then used for most of the seven.
 #
 # ![A model is a function with numbers in it. Data goes in, a prediction comes out, a loss compares it with what is right, and the slope of the loss changes the numbers.](drawings/model.svg)
 #

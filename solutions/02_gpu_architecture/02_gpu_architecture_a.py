@@ -1039,8 +1039,8 @@ print(
 #
 # Intel's GPU for data centres, the Max 1550 (Ponte Vecchio), has 128 **Xe-cores** on two stacks of chips. An Xe-core
 # is the SM. It has 8 vector engines of 512 bits, 8 matrix engines, and 512 KiB of L1 that doubles as shared memory
-# (Intel, *Data Center GPU Max Series Technical Overview*). The warp is called a **sub-group**. The chip was built for
-# simulations, so its float64 is as fast as its float32.
+# (Intel, *Data Center GPU Max Series Technical Overview*). The warp is called a **sub-group**, and has 16 or 32 lanes.
+# The float64 of this GPU is as fast as its float32, which suits simulations.
 #
 # **Predict.** An Xe-core does 256 float64 operations per clock (Intel Architecture Day 2021). The clock is 1.6 GHz.
 # What is the peak of the Max 1550?
@@ -1066,9 +1066,11 @@ gpulab.plot.panels(
 )
 
 # %% [markdown]
+# An H100 also multiplies float64 on its tensor cores, at twice the rate of its lanes, and then it is ahead.
+#
 # **Arc** is Intel's line for graphics. Its Xe-cores have matrix engines as well, and each has a unit for rays. An Arc
-# B580 has 20 of them, and 12 GB at 456 GB/s for 190 W (Intel, Arc B580 specifications). That is half as much bandwidth
-# again as an L4 has, so small models in four bits run well on it. PyTorch calls all of these GPUs `xpu`.
+# B580 has 20 of them, and 12 GB at 456 GB/s for 190 W (Intel, Arc B580 specifications). An L4 has twice the memory and
+# two thirds of the bandwidth. PyTorch calls all of Intel's GPUs `xpu`.
 #
 # ### Spikes and light
 #

@@ -276,8 +276,8 @@ for board, gpus, name in (
 # The radix decides how far two levels reach. A leaf with k ports has k/2 hosts below and k/2 cables up, and a
 # spine has k ports, so there are at most k leaves.
 #
-# **Predict.** Hosts have 400 Gbit/s each. How many of them do two levels of Tomahawk 5 connect at full
-# bisection?
+# **Predict.** A Tomahawk 5 has 51.2 Tbit/s, and hosts have 400 Gbit/s each. How many hosts do two levels of it
+# connect at full bisection?
 
 # %%
 gpulab.predict("cluster.two_levels", ...)
@@ -304,7 +304,8 @@ for name in ("Trident 5-X12", "Tomahawk 5", "Tomahawk 6"):
 #   the same number of cables to every spine, so the number of spines divides ports/2. Take the fewest spines
 #   with enough ports.
 # - Three levels: a **pod** has ports/2 leaves and ports/2 upper switches, hence (ports/2)² hosts, and is always
-#   complete. Upper switch j of every pod leads to the spines of set j, and shares them as leaves do above.
+#   complete. There are ports/2 sets of spines. Upper switch j of every pod has ports/2 cables to set j, and all
+#   pods share the spines of a set by the rule for leaves.
 # - Output: `[levels, switches]` with the fewest levels, or `None` if three levels are not enough.
 
 
