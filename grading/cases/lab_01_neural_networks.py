@@ -3,6 +3,9 @@
 from gpulab.checks.spec import Case
 
 CASES: dict[str, tuple[Case, ...]] = {
+    "neural.read_off": tuple(
+        Case(f"another {kind}", {"kind": kind}) for kind in ("parabola", "line", "plane")
+    ),
     "neural.cosine": tuple(Case(f"{n} numbers", {"length": n}) for n in (1, 7, 64)),
     "neural.gate": (
         Case("all 16 gates", {"kind": "gates"}),

@@ -24,6 +24,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "arch.warps_needed": _kinds("data sheets", "made up", "exact fit"),
     "arch.processors": _kinds("mixed", "the ends"),
     "arch.break_even": _kinds("copied", "resident", "never", "free start", "a tie"),
+    "arch.split": _kinds("fits", "larger than the GPU's memory", "a small host", "full", "too large"),
     "arch.cheapest": _kinds("medium", "small", "large", "many at once", "exact fit"),
     "arch.active_blocks": _kinds(
         "warps and blocks", "registers", "shared memory", "cannot run", "all together"

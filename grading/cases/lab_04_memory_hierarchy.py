@@ -28,6 +28,10 @@ CASES: dict[str, tuple[Case, ...]] = {
     "memory.centre": _sizes(1024, 65, 127, 1, 0, 3001, 3072),
     "memory.unpack": _sizes(512, 2, 257, 2047, 0, 3072),
     "memory.ways": _patterns("strided", "same word", "shuffled", "some lanes", "wide"),
+    "memory.compressed": tuple(
+        Case(f"{name}, others", {"pattern": name})
+        for name in ("equal", "close", "on the edge", "ramp", "any")
+    ),
     "memory.padded": TRANSPOSED,
     "memory.blur": _matrices((24, 96), (9, 33), (1, 200), (517, 41), (0, 3), (64, 320)),
     "memory.smooth": _matrices((12, 256), (4, 129), (5, 1), (41, 300), (0, 3), (48, 384)),

@@ -15,6 +15,9 @@ CASES: dict[str, tuple[Case, ...]] = {
     "cluster.max_flow": _kinds(
         "a chain", "several cables", "cut off", "a way back", "two halves", "leaves and spines"
     ),
+    "cluster.switches": _kinds(
+        "one switch", "full", "two levels", "uneven spines", "three levels", "too many"
+    ),
     "cluster.all_reduce": cluster_cases((2, 3), (1, 4), (5, 1), (3, 3), (1, 1), (3, 4)),
     "cluster.spread": (
         fabric_case("two leaves", 2, 4, 4),

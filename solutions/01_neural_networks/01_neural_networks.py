@@ -36,6 +36,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import gpulab
+from gpulab import hardware
 
 torch.set_num_threads(1)  # these networks are too small to share out
 gpulab.start("01")
@@ -43,16 +44,118 @@ gpulab.start("01")
 # %% [markdown]
 # ## 1 · What people ask of a model
 #
-# S. Page (*The Model Thinker*, 2018) lists seven uses of a **model**: to reason, explain, design, communicate, act,
-# predict and explore. A language model is built to predict one thing, the next token, and is then used for most of
-# the seven.
+# A **model** is something simple that stands for something complicated. Here is one. The bandwidth of the memory of
+# NVIDIA's large GPUs was 900 GB/s in 2017 (V100), 2,039 in 2020 (A100) and 3,350 in 2022 (H100). The model says that
+# it grows by the same factor every year, so the logarithms lie on a straight line over the years.
+#
+# **Predict.** Which bandwidth does this line give for 2024?
+
+# %%
+gpulab.predict("neural.bandwidth", ...)
+
+# %%
+known = [hardware.find(name) for name in ("V100", "A100", "H100")]
+years = [int(gpu.year) for gpu in known]
+slope, start = np.polyfit(
+    [year - 2017 for year in years], [math.log2(float(gpu.dram_bandwidth) / 1e9) for gpu in known], 1
+)
+
+
+def line(year):
+    """The model: GB/s in a year."""
+    return 2 ** (slope * (year - 2017) + start)
+
+
+gpulab.predict("neural.bandwidth", measured=line(2024))
+b200 = hardware.find("B200")
+gpulab.plot.lines(
+    {
+        "the line": [(year, line(year)) for year in range(2017, 2029)],
+        "data sheets": [(int(gpu.year), float(gpu.dram_bandwidth) / 1e9) for gpu in (*known, b200)],
+    },
+    "year",
+    "GB/s of DRAM",
+    "A line through three GPUs passes close to them, but the fourth, the B200, is above it.",
+    log_y=True,
+)
+
+# %% [markdown]
+# S. Page (*The Model Thinker*, 2018) lists seven uses of a model. The next cell puts this line to each of them.
+
+# %%
+uses = {
+    "reason": f"If the line is right, bandwidth doubles every {1 / slope:.1f} years.",
+    "explain": f"It grew by a factor ({2**slope:.2f} per year) and not by an amount.",
+    "design": f"A program for 2028 should suit about {line(2028) / 1e3:.0f} TB/s.",
+    "communicate": f"Two numbers, {slope:.2f} and {start:.1f}, say what three data sheets say.",
+    "act": f"Whoever waits a year for a new GPU gets {100 * (2**slope - 1):.0f} % more bandwidth.",
+    "predict": f"2024: {line(2024):,.0f} GB/s. The B200 has {float(b200.dram_bandwidth) / 1e9:,.0f}.",
+    "explore": f"What if it doubled every year? Then 2028 would have {2 ** (11 + start) / 1e6:.1f} PB/s.",
+}
+for use, answer in uses.items():
+    print(f"{use:12} {answer}")
+
+# %% [markdown]
+# **Why.** The same line explains the past well, and misses the next GPU by more than a quarter. To fit what is known
+# and to predict what is not known are two different things. A language model is built to predict one thing, the next
+# token, and is then used for most of the seven.
 #
 # ![A model is a function with numbers in it. Data goes in, a prediction comes out, a loss compares it with what is right, and the slope of the loss changes the numbers.](drawings/model.svg)
 #
+# ### What a parameter does
+#
 # The models of this course are functions with **parameters**, which are numbers inside the function that are chosen
 # so that its outputs fit data. Choosing them is called **training**. A line `m·x + b` has two parameters: `m` tilts
-# it, and `b` shifts it. A plane `a·x + b·y + c` has three. A parabola `a·x² + b·x + c` has three as well, and its `a`
-# bends it. A large language model is a function of the same kind with billions of parameters.
+# it, and `b` shifts it. A plane `a·x + b·y + c` has three: `a` and `b` tilt it in two directions, and `c` lifts it. A
+# parabola `a·x² + b·x + c` has three as well. Its `a` bends it, and its `c` lifts it.
+#
+# **Predict.** What does the `b` of a parabola do? At which x is x² + 2x + 1 lowest?
+
+# %%
+gpulab.predict("neural.lowest", ...)
+
+# %% jupyter={"source_hidden": true}
+places = np.linspace(-3, 3, 61)
+gpulab.plot.lines(
+    {f"b = {b}": [(x, x * x + b * x + 1) for x in places] for b in (-2, 0, 2)},
+    "x",
+    "x² + b · x + 1",
+    "b is the slope at x = 0: it moves the lowest point sideways and down, and leaves the value at 0 as it is.",
+    names_at="start",
+)
+
+# %% [markdown]
+# A large language model is a function of the same kind with billions of parameters. Its outputs are all that anybody
+# sees from outside. How many outputs must you see to know the parameters?
+#
+# **Do.** Write `read_off(f, kind)`, which finds the parameters of a function from its values. About 10 lines.
+#
+# - Input: `kind` is `"line"`, `"plane"` or `"parabola"`. `f` is a function of that kind. You call it with a number,
+#   `f(x)`, or with two if it is a plane, `f(x, y)`.
+# - Output: its parameters, in the order of the formulas above: `[m, b]`, or `[a, b, c]`.
+# - **Budget:** as few calls of `f` as there are parameters.
+
+
+# %% nbgrader={"grade": false, "grade_id": "read_off", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def read_off(f, kind):
+    ### BEGIN SOLUTION
+    if kind == "plane":
+        c = f(0, 0)
+        return [f(1, 0) - c, f(0, 1) - c, c]
+    c = f(0)
+    if kind == "line":
+        return [f(1) - c, c]
+    right, left = f(1), f(-1)
+    return [(right + left) / 2 - c, (right - left) / 2, c]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "read_off-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("neural.read_off", read_off)
+
+# %% [markdown]
+# **Why.** Each value is one equation, and as many equations as unknowns are enough. Real data has noise, so training
+# uses far more values than parameters where it can, and looks for the parameters that fit best.
 #
 # ## 2 · Lines in a row are a line
 #

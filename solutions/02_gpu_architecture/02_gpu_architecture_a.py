@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "02"
-#     hours: 2.5
+#     hours: 3
 #     topics: [C2.1, C2.2, C2.3, C2.4, C2.5, C2.6, C2.7, C2.8, C2.9, C2.10, C2.11, C2.12, C2.13, C3.1, C3.2, C3.3, C3.4, C3.5, C3.6, C3.8, C3.9, C3.10, C3.12, C6.1, C6.2, C6.3, C6.4, C6.5, C6.8, C6.9, C6.10, C6.11, C22.1, C22.2, C22.3, C22.4, C22.5, C23.1, C23.7, C23.8, C23.9]
 #   kernelspec:
 #     display_name: Python 3
@@ -98,9 +98,51 @@ gpulab.predict("arch.threads", measured=on_gpu / on_cpu)
 #
 # ### How GPUs came to compute
 #
-# Drawing runs the same small program for millions of pixels, so graphics cards became throughput machines. From 2001
-# on people disguised physics as pictures (**GPGPU**), and CUDA (2007) removed the disguise. In 2012 AlexNet won an
-# image contest after training on two GTX 580, and deep learning moved to GPUs (Krizhevsky et al., 2012).
+# Drawing runs the same small program for millions of pixels, so graphics cards became throughput machines.
+#
+# | year | what came | what it changed |
+# |---|---|---|
+# | 2001 | programs for vertices (E. Lindholm et al., SIGGRAPH 2001) | one unit of the card does what a programmer says |
+# | 2004 | Brook (I. Buck et al., SIGGRAPH 2004) | general programs, carried out as if they were pictures: **GPGPU** |
+# | 2006 | one kind of core for all programs (E. Lindholm et al., IEEE Micro, 2008) | the SM, with threads and shared memory |
+# | 2007 | CUDA | C without the disguise |
+# | 2012 | AlexNet wins an image contest (A. Krizhevsky et al., 2012) | deep learning moves to GPUs |
+# | 2017 | tensor cores (NVIDIA V100 whitepaper) | matrix products get a unit of their own |
+#
+# AlexNet was trained for five to six days on two GeForce GTX 580. Each had 512 lanes for float32 at 1.544 GHz
+# (NVIDIA, GeForce GTX 580 specifications). A lane does two operations per cycle, so both together had a peak of
+# 2 · 512 · 2 · 1.544 GHz = 3.16 TFLOP/s.
+#
+# **Predict.** The lanes of one H100 have 66.9 TFLOP/s. If it reaches the same share of its peak as they did, how many
+# hours does this training take?
+
+# %%
+gpulab.predict("arch.alexnet", ...)
+
+# %%
+then = 2 * 512 * 2 * 1.544e9  # two GTX 580, FLOP/s
+work = 5.5 * 24 * then  # hours × FLOP/s: what was spent, if all of the peak had been used
+lanes, cores = [(2010, 5.5 * 24)], []
+for name in ("V100", "A100", "H100", "B200"):
+    gpu = hardware.find(name)
+    lanes.append((int(gpu.year), work / float(gpu.peak())))
+    cores.append((int(gpu.year), work / float(gpu.peak("float16", tensor=True))))
+    print(
+        f"{name}: {lanes[-1][1]:5.1f} hours on float32 lanes, {60 * cores[-1][1]:4.0f} minutes on tensor cores"
+    )
+gpulab.predict("arch.alexnet", measured=work / float(h100.peak()))
+gpulab.plot.lines(
+    {"float32 lanes": lanes, "tensor cores, float16": cores},
+    "year of the GPU (in 2010 there were two)",
+    "hours for AlexNet",
+    "Modelled from peaks: faster lanes turn the days of 2010 into hours, and tensor cores turn hours into minutes.",
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** From a GTX 580 to an H100 the number of lanes grew from 512 to 16,896, which is 33-fold, but their clock only
+# by 28 %. A tensor core is faster because it is built for one operation and a smaller type. Section 2 takes both
+# apart.
 #
 # ## 2 · Where a peak comes from
 #
@@ -120,8 +162,7 @@ for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
 
 # %% [markdown]
 # An H100's SM also has 32 load/store units, 16 special function units (sine, reciprocal, …), 64 Ki registers of 4
-# bytes, and 256 KiB of L1 and shared memory (NVIDIA H100 whitepaper). GPUs that draw also have one **RT core** per
-# SM, which finds where a ray hits a scene. A100, H100 and B200 have none.
+# bytes, and 256 KiB of L1 and shared memory (NVIDIA H100 whitepaper).
 #
 # ### Peak, dense and sparse
 #
@@ -217,6 +258,82 @@ for name, dtype, claim in (
 # the dense float16 peak on an A100, 80 % on an H100, 78 % on a B200 and 51 % on an MI300X (S. Bekman, *Machine
 # Learning Engineering*, "Maximum Achievable Matmul FLOPS"). The rest is lost to power limits, clocks under load, and
 # the last wave of tiles. **Utilisation** is the rate that is reached, divided by the peak. Always say which peak.
+#
+# ### A unit for rays
+#
+# Not every unit of a GPU has a place in a peak. To **trace rays** means to follow the light back from each pixel to
+# the first thing that it meets. Testing all things in a scene for each ray would take too long. So things are put
+# into boxes, and pairs of boxes into larger boxes, up to one box around the scene. This tree is called a **BVH**
+# (bounding volume hierarchy). A ray that misses a box skips everything inside.
+#
+# **Predict.** 4,096 balls make a tree with 12 levels below the root. A ray tests the outermost box, and whenever it
+# meets a box, it tests the two inside. How many boxes does a ray test?
+
+# %%
+gpulab.predict("arch.boxes", ...)
+
+# %%
+numbers = np.random.default_rng(8)
+BALLS = 4096
+centres = numbers.random((BALLS, 3))
+boxes = np.zeros((2 * BALLS, 2, 3))  # box n holds boxes 2n and 2n + 1; from 4,096 on a box holds one ball
+
+
+def build(balls, n):
+    points = centres[balls]
+    boxes[n] = points.min(0) - 0.01, points.max(0) + 0.01
+    if len(balls) > 1:
+        in_order = balls[points[:, int(np.ptp(points, axis=0).argmax())].argsort()]
+        build(in_order[: len(balls) // 2], 2 * n)
+        build(in_order[len(balls) // 2 :], 2 * n + 1)
+
+
+def tested(start, direction):
+    """The boxes that a ray tests, in order."""
+    found, todo = [], [1]
+    while todo:
+        n = todo.pop()
+        found.append(n)
+        sides = (boxes[n] - start) / direction
+        if sides.min(0).max() <= sides.max(0).min() and n < BALLS:
+            todo += [2 * n + 1, 2 * n]
+    return found
+
+
+def through_neighbours():
+    """32 rays from one eye through 8 × 4 pixels."""
+    x, y = numbers.random(2) * 0.9 - 0.45
+    return [([0.5, 0.5, -1.0], [x + 0.005 * (i % 8), y + 0.005 * (i // 8), 1.0]) for i in range(32)]
+
+
+def after_a_bounce():
+    """32 rays from anywhere to anywhere."""
+    return [(numbers.random(3), numbers.normal(size=3)) for _ in range(32)]
+
+
+build(np.arange(BALLS), 1)
+per_ray, at_work, apart = {}, {}, {}
+for name, rays in (("neighbouring pixels", through_neighbours), ("after a bounce", after_a_bounce)):
+    warps = [[tested(*ray) for ray in rays()] for _ in range(12)]
+    counts = np.array([[len(walk) for walk in warp] for warp in warps])
+    per_ray[name] = counts.mean()
+    at_work[name] = 100 * counts.sum() / (32 * counts.max(axis=1).sum())
+    apart[name] = np.mean(
+        [len({w[i] for w in warp if i < len(w)}) for warp in warps for i in range(max(map(len, warp)))]
+    )
+gpulab.predict("arch.boxes", measured=per_ray["neighbouring pixels"])
+gpulab.plot.panels(
+    {"boxes per ray": per_ray, "lanes at work, %": at_work, "different boxes per step": apart},
+    "Counted for warps of 32 rays: those that have bounced end at different times, and read from more places.",
+)
+
+# %% [markdown]
+# **Why.** The tree saves nearly all tests, but it does not suit a warp. Some lanes end early, and in every step the
+# others read boxes from different places in memory. So NVIDIA built the **RT core**, one per SM: a unit that walks the
+# tree by itself, while the warps do something else (NVIDIA Turing whitepaper). A100, H100 and B200 have none, and
+# A100s have no connector for a screen either, because they are built for servers that compute (NVIDIA A100 and H100
+# whitepapers). A product of matrices has no rays to trace. For rendering, data centres have the L40S, with RT
+# cores (NVIDIA L40S data sheet).
 #
 # ## 3 · The memory wall
 #
@@ -663,8 +780,85 @@ gpulab.plot.bars(seen, "% of the peak bandwidth")
 # - **First editions.** V100 first came with 16 GB and A100 with 40 GB. The larger ones followed.
 # - **B200.** Two dies, joined by 10 TB/s (NVIDIA), act as one GPU with 208 billion transistors and float4. Its
 #   ordinary lanes compute about as fast as an H100's. Its bandwidth per watt is 1.67 × as good.
-# - **GH200.** A Grace CPU and an H100 have one coherent memory over NVLink-C2C, 450 GB/s each way. The GPU reads the
-#   CPU's memory without a copy, seven times as fast as over PCIe 5.0, but still far slower than its own.
+#
+# ### Two processors, one address space
+#
+# In a **GH200**, a Grace CPU and an H100 are joined by NVLink-C2C, with 450 GB/s each way. Both use the same
+# addresses, and the hardware keeps them **coherent**: each reads what the other has written, and no program has to
+# copy it (NVIDIA Grace Hopper whitepaper). So a model may be larger than the GPU's memory. The other weights stay with
+# the CPU, and the GPU reads them over the link, seven times as fast as over PCIe 5.0, though far slower than its own.
+#
+# **Predict.** The weights of a model take 140 GB. 96 GB of them are in the GPU's memory (4 TB/s), and 44 GB are with
+# the CPU. The GPU reads both parts at the same time. How many milliseconds does it take?
+
+# %%
+gpulab.predict("arch.superchip", ...)
+
+# %% [markdown]
+# Does the GPU's memory have to be full before the CPU's is used?
+#
+# **Do.** Write `split(weights, machine)`, which divides the weights so that they are read in the least time. About 8
+# lines.
+#
+# - Input: the bytes of the weights, and a dictionary. `gpu_memory` and `cpu_memory` are in bytes. `gpu_bandwidth`, of
+#   the GPU's own memory, and `link`, of the link to the CPU's memory, are in B/s.
+# - Every byte is read once. Both parts are read at the same time. Any number of bytes may go to either memory.
+# - Output: `[own, seconds]`: the bytes in the GPU's memory, and the time until all have been read. Return `None` if
+#   both memories together are too small.
+
+
+# %% nbgrader={"grade": false, "grade_id": "split", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def split(weights, machine):
+    ### BEGIN SOLUTION
+    own_rate, link = machine["gpu_bandwidth"], machine["link"]
+    if weights > machine["gpu_memory"] + machine["cpu_memory"]:
+        return None
+    own = weights * own_rate / (own_rate + link)  # both parts take equally long
+    own = max(own, weights - machine["cpu_memory"])
+    own = min(own, machine["gpu_memory"])
+    return [own, max(own / own_rate, (weights - own) / link)]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "split-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("arch.split", split)
+
+# %%
+gpulab.need(split)
+gh200 = hardware.superchip("GH200")
+machines = {
+    "GH200": {
+        "gpu_memory": float(gh200.gpu_bytes),
+        "gpu_bandwidth": float(gh200.gpu_bandwidth),
+        "cpu_memory": float(gh200.cpu_bytes),
+        "link": float(gh200.link.per_direction),
+    },
+    "H100, PCIe 5.0": {
+        "gpu_memory": float(h100.dram_bytes),
+        "gpu_bandwidth": float(h100.dram_bandwidth),
+        "cpu_memory": 480e9,  # as much as a GH200's
+        "link": float(hardware.link("PCIe 5.0 ×16").per_direction),
+    },
+}
+as_predicted = max(96e9 / machines["GH200"]["gpu_bandwidth"], 44e9 / machines["GH200"]["link"])
+gpulab.predict("arch.superchip", measured=1e3 * as_predicted)
+reads = {
+    name: {f"{w} GB": split(1e9 * w, machine) for w in (50, 100, 140, 280)}
+    for name, machine in machines.items()
+}
+gpulab.plot.panels(
+    {
+        **{f"{name}: ms": {w: 1e3 * t for w, (_, t) in row.items()} for name, row in reads.items()},
+        "GH200: GB in the GPU's memory": {w: own / 1e9 for w, (own, _) in reads["GH200"].items()},
+    },
+    "Time to read weights once: where they exceed an H100's 80 GB, a GH200 is 8 to 14 times as fast.",
+)
+
+# %% [markdown]
+# **Why.** While one memory is read, the other could be read too, so as long as there is room their rates add up: a
+# GH200 reads 50 GB in 11.2 ms instead of 12.5. Once the GPU's memory is full, the link alone decides, and a
+# GH200's is seven times as fast as PCIe 5.0. All this is modelled. A kernel must request both parts at the same
+# time to come close.
 #
 # ## 10 · Energy and money
 #
@@ -808,8 +1002,8 @@ for chip in hardware.ACCELERATORS.values():
 # - **AMD.** A *compute unit* (CU) is the SM. A *wavefront* is the warp, with 64 lanes on CDNA (data centre) and 32 or
 #   64 on RDNA (graphics). *LDS* is shared memory. An MI300X has 304 CUs on eight dies and 256 MiB of Infinity Cache.
 #   It has no CPU, but an MI300A has one.
-# - **Intel.** A Max 1550 (Ponte Vecchio) has two stacks of 64 Xe-cores. Gaudi 3 is not a GPU: it has matrix engines,
-#   64 vector cores and 24 Ethernet ports.
+# - **Intel.** The Max 1550 is a GPU (see below). Gaudi 3 is not: it has matrix engines, 64 vector cores and 24
+#   Ethernet ports.
 # - **Google.** A TPU has a few very large matrix units and no warps, and a compiler plans every move. The units are
 #   128 × 128 up to the v5p, and 256 × 256 since the v6e (Google Cloud, "TPU v6e").
 #
@@ -841,6 +1035,73 @@ print(
 # The B200 came a year later, and it draws a third more power. So far programs reach less of an MI300X's peak (51 %,
 # see section 2), because software is part of a machine.
 #
+# ### Intel's GPUs
+#
+# Intel's GPU for data centres, the Max 1550 (Ponte Vecchio), has 128 **Xe-cores** on two stacks of chips. An Xe-core
+# is the SM. It has 8 vector engines of 512 bits, 8 matrix engines, and 512 KiB of L1 that doubles as shared memory
+# (Intel, *Data Center GPU Max Series Technical Overview*). The warp is called a **sub-group**, and has 16 or 32 lanes.
+# The float64 of this GPU is as fast as its float32, which suits simulations.
+#
+# **Predict.** An Xe-core does 256 float64 operations per clock (Intel Architecture Day 2021). The clock is 1.6 GHz.
+# What is the peak of the Max 1550?
+
+# %%
+gpulab.predict("arch.max_1550", ...)
+
+# %%
+intel = hardware.accelerator("Max 1550")
+gpulab.predict("arch.max_1550", measured=float(intel.vector["float64"]) / 1e12)
+three = {
+    "Max 1550": (intel.vector["float64"], intel.dense["bfloat16"], intel.dram_bandwidth, intel.cache_bytes),
+    "H100": (h100.peak("float64"), h100.peak("bfloat16", tensor=True), h100.dram_bandwidth, h100.l2_bytes),
+    "MI300X": (mi300x.vector["float64"], mi300x.dense["bfloat16"], mi300x.dram_bandwidth, mi300x.cache_bytes),
+}
+scales = {"float64, TFLOP/s": 1e12, "bfloat16, TFLOP/s": 1e12, "DRAM, GB/s": 1e9, "last cache, MiB": 2**20}
+gpulab.plot.panels(
+    {
+        unit: {name: float(row[column]) / scale for name, row in three.items()}
+        for column, (unit, scale) in enumerate(scales.items())
+    },
+    "A Max 1550 beats an H100 in float64 on ordinary lanes and in cache, not in bfloat16 on matrix units.",
+)
+
+# %% [markdown]
+# An H100 also multiplies float64 on its tensor cores, at twice the rate of its lanes, and then it is ahead.
+#
+# **Arc** is Intel's line for graphics. Its Xe-cores have matrix engines as well, and each has a unit for rays. An Arc
+# B580 has 20 of them, and 12 GB at 456 GB/s for 190 W (Intel, Arc B580 specifications). An L4 has twice the memory and
+# two thirds of the bandwidth. PyTorch calls all of Intel's GPUs `xpu`.
+#
+# ### Spikes and light
+#
+# Two kinds of machine leave the usual processor behind. Both are research so far.
+#
+# - **Neuromorphic** chips imitate nerves. A neuron sends a *spike* to others when something has changed, and does
+#   nothing otherwise. Its memory is beside it. Intel's Hala Point has 1,152 Loihi 2 chips with 1.15 billion neurons.
+#   It does up to 20 · 10¹⁵ operations per second, and draws at most 2,600 W. Intel also states more than 15 · 10¹²
+#   8-bit operations per second and watt (Intel, "Intel Builds World's Largest Neuromorphic System", 2024).
+# - **Optical** processors multiply by changing the strength of light, which takes hardly any energy. Turning numbers
+#   into light and back does. Lightmatter's has run BERT and ResNet (S. Ahmed et al., *Nature*, 2025), with 65.5 · 10¹²
+#   16-bit operations per second at 78 W, and 1.6 W for the light (Lightmatter, "A New Kind of Computer", 2025).
+
+# %%
+per_watt = {
+    "H100, int8": float(h100.peak("int8", tensor=True)) / float(h100.tdp),
+    "H100, float16": float(h100.peak("float16", tensor=True)) / float(h100.tdp),
+    "Hala Point, 8 bits": 20e15 / 2600,
+    "Lightmatter, 16 bits": 65.5e12 / (78 + 1.6),
+}
+gpulab.plot.bars(
+    {name: round(rate / 1e12, 1) for name, rate in per_watt.items()},
+    "10¹² operations per second and watt, dense",
+    caption="Peak divided by power: Hala Point gives 7.7, an H100 2.8 with 8 bits, and the optical processor 0.8.",
+)
+
+# %% [markdown]
+# **Why.** Intel's own two figures for Hala Point give 7.7, and not 15. So the 15 must belong to another load, at
+# another power. Ask of every efficiency whether it was measured together with the peak beside it. Light is already
+# in use for links, because it loses little over long distances.
+#
 # ## 12 · In your pocket and on your desk
 #
 # In phones and laptops, CPU and GPU share one DRAM. So nothing is copied, but tens to hundreds of GB/s must be enough
@@ -848,18 +1109,102 @@ print(
 #
 # ![Three places for a GPU: a card with memory of its own behind PCIe, a laptop's chip that shares memory with the CPU, and a phone's with a few watts.](drawings/pocket.svg)
 #
-# - **Phones.** Arm's Mali and Qualcomm's Adreno draw the screen in tiles that stay on the chip. Neural networks often
-#   run on a separate unit (NPU).
+# Phones draw in **tiles**. The simplest way to draw takes one thing after the other, wherever it is on the screen. Then
+# depths and colours go to DRAM and back, as far as no cache holds them. Arm's Mali and Qualcomm's Adreno first sort
+# all things by the tile of the screen that they fall on. They draw one tile after the other on the chip, and store
+# only the finished colours (Arm, *Tile-based rendering*; Mali's tiles have 16 × 16 pixels).
+#
+# **Predict.** A screen has 1080 × 2400 pixels and shows 120 pictures per second. Every pixel is drawn three times,
+# because things hide other things. Each time, 4 bytes of depth are read, 4 are written, and 4 bytes of colour are
+# written. How many GB/s is that without tiles?
+
+# %%
+gpulab.predict("arch.frames", ...)
+
+# %%
+pixels = 1080 * 2400 * 120  # per second
+phone = hardware.edge("Snapdragon 8 Elite")
+traffic = {"without tiles": pixels * 3 * 12, "with tiles": pixels * 4}  # bytes per second
+gpulab.predict("arch.frames", measured=traffic["without tiles"] / 1e9)
+for name, rate in traffic.items():
+    print(
+        f"{name:14}{rate / 1e9:5.1f} GB/s, {100 * rate / float(phone.dram_bandwidth):4.1f} % of the DRAM of a {phone}"
+    )
+print(f"a tile of 16 × 16 pixels takes {16 * 16 * 8:,} B on the chip, a whole picture {1080 * 2400 * 8:,} B")
+shown = ["Snapdragon 8 Elite", "M4", "Snapdragon X Elite", "Core Ultra 7 258V", "Ryzen AI Max+ 395", "M4 Max"]
+gpulab.plot.bars(
+    {
+        **{
+            f"{name} ({hardware.edge(name).kind})": float(hardware.edge(name).dram_bandwidth) / 1e9
+            for name in shown
+        },
+        "RTX 4090 (card)": float(hardware.find("RTX 4090").dram_bandwidth) / 1e9,
+        "H100 (server)": float(h100.dram_bandwidth) / 1e9,
+    },
+    "GB/s of DRAM",
+    caption="A phone's memory has a fortieth of an H100's bandwidth, and CPU, GPU and screen share it.",
+    log=True,
+)
+
+# %% [markdown]
+# **Why.** Tiles save nine tenths of this traffic, and with it battery, because the chip's own memory takes less energy
+# than DRAM. It is the idea of lab 04's tiles in shared memory.
+#
+# - **Phones.** Arm's largest GPUs are called **Immortalis**: a Mali with a unit for rays in each core. Arm says that
+#   it takes 4 % of the core's area (Arm, announcement of the Immortalis-G715, 2022). Neural networks often run on a
+#   separate unit, an **NPU**.
 # - **Laptops.** An Intel or AMD GPU on the CPU's chip shares its DRAM. An RTX 4060 Laptop draws 35 to 115 W,
 #   depending on the maker of the laptop (NVIDIA, laptop specifications). So a card's name does not tell you its
 #   figures.
-# - **Apple** states FLOP/s for a few of its chips (2.6 TFLOP/s of float32 for the M1's GPU). For most of them it
-#   states neither FLOP/s nor watts, so any GFLOP/s per watt for those is an estimate. An M3 Ultra has 819 GB/s of
-#   *unified memory* (Apple, 2020 and 2025).
-# - **Jetson.** The "275 TOPS" of an AGX Orin are int8, sparse, and count GPU and DLA together.
+#
+# ### Apple: one memory
+#
+# In Apple's chips, CPU, GPU and a third unit share one *unified memory*. The third is the **Neural Engine**, Apple's
+# NPU. Apple states 11 · 10¹² operations per second for the M1's and 38 · 10¹² for the M4's, but not of which dtype
+# (Apple, 2020 and 2024). Programs reach it through Core ML only, so PyTorch's `mps` device means the GPU. Apple states
+# FLOP/s for a few of its GPUs (2.6 TFLOP/s of float32 for the M1's). For most it states neither FLOP/s nor watts, so
+# any GFLOP/s per watt for those is an estimate.
+#
+# An M3 Ultra has up to 512 GB of unified memory with 819 GB/s, a quarter of an H100's bandwidth (Apple, Mac Studio
+# specifications, 2025).
+#
+# **Predict.** An H100 holds 80 GB of a model's weights, and reads the rest from its host over PCIe 5.0 (63 GB/s). From
+# how many GB of weights does an M3 Ultra read them faster?
 
 # %%
-orin, m4 = hardware.find("AGX Orin"), hardware.accelerator("M4 Max")
+gpulab.predict("arch.overtake", ...)
+
+# %%
+gpulab.need(split)
+ultra, m4 = hardware.accelerator("M3 Ultra"), hardware.accelerator("M4 Max")
+sizes = range(16, 561, 4)  # GB
+curves = {
+    name: [(w, 1e3 * found[1]) for w in sizes if (found := split(1e9 * w, machine))]
+    for name, machine in machines.items()
+}
+for chip in (ultra, m4):
+    curves[str(chip)] = [
+        (w, 1e12 * w / float(chip.dram_bandwidth)) for w in sizes if 1e9 * w <= float(chip.dram_bytes)
+    ]
+link, shared = machines["H100, PCIe 5.0"]["link"], float(ultra.dram_bandwidth)
+gpulab.predict("arch.overtake", measured=80 * shared / (shared - link))
+gpulab.plot.lines(
+    curves,
+    "weights, GB",
+    "ms to read them once, modelled",
+    "Beyond its 80 GB an H100 waits for PCIe; a GH200 stays ahead of an M3 Ultra up to about 210 GB.",
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** A large memory of middling speed beats a fast one that is too small. This is what unified memory is good for:
+# one user, a large model, and no batch. With a batch the arithmetic counts, and there an H100 is far ahead.
+#
+# **Jetson** boards for robots share one memory, too. The "275 TOPS" of an AGX Orin are int8, sparse, and count GPU and
+# DLA together.
+
+# %%
+orin = hardware.find("AGX Orin")
 dense = orin.peak("int8", tensor=True)
 print(
     f"AGX Orin: {dense} int8, dense, on its GPU; advertised 275, which is {275e12 / float(dense):.1f} × as much"
@@ -994,6 +1339,7 @@ gpulab.recap("02")
 # | offload | when T_cpu > T_start + T_in + T_gpu + T_out |
 # | energy per operation | power / rate |
 # | weights | parameters × bytes per parameter |
+# | weights in two memories | max(own / bandwidth, rest / link); best where both take equally long |
 # | bandwidth of a link | ask whether it counts one direction or both |
 #
 # ### Claims you will meet, and what is right

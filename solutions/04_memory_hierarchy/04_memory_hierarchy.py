@@ -1068,13 +1068,110 @@ gpulab.predict("memory.host_link", measured=ways_in["DRAM of the GPU"] / ways_in
 #
 # ![One address space: pages lie with the host until the GPU touches one. Then that page is moved to the GPU, which waits for it.](drawings/pages.svg)
 #
-# **Compression.** Since the A100, the L2 can keep data compressed, for up to 4 × the bandwidth and 2 × the L2
-# space (NVIDIA A100 whitepaper), but no larger memory. Programs must request it per allocation
-# (`CU_MEM_ALLOCATION_COMP_GENERIC` of `cuMemCreate`).
+# ### Compressed memory and slices
+#
+# Since the A100, the L2 can keep data compressed, for up to 4 × the bandwidth and 2 × the L2 space (NVIDIA A100
+# whitepaper), but no larger memory. Programs must request it per allocation (`CU_MEM_ALLOCATION_COMP_GENERIC` of
+# `cuMemCreate`). NVIDIA has not published the method. The following one is a simple form of *base-delta* (G.
+# Pekhimenko et al., PACT, 2012), and shows which data can be compressed at all.
+#
+# A line has 32 words of 4 bytes, which take 4 sectors. Store the first word, the **base**, and of every word its
+# difference from the base. If all differences fit into one byte, the line takes 4 + 32 = 36 bytes, so 2 sectors.
+#
+# **Do.** Write `compressed(words)`. About 8 lines.
+#
+# - Input: the 32 words of a line, as a list of whole numbers.
+# - Output: the sectors that the line takes, in the smallest form that holds it:
+#     - all words equal: the base alone;
+#     - all differences −128 … 127: the base and 32 differences of 1 byte;
+#     - all differences −32,768 … 32,767: the base and 32 differences of 2 bytes;
+#     - otherwise the words as they are.
+
+
+# %% nbgrader={"grade": false, "grade_id": "compressed", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def compressed(words):
+    ### BEGIN SOLUTION
+    differences = [word - words[0] for word in words]
+    low, high = min(differences), max(differences)
+    if low == high == 0:
+        return 1
+    if low >= -128 and high <= 127:
+        return 2
+    if low >= -32_768 and high <= 32_767:
+        return 3
+    return 4
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "compressed-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("memory.compressed", compressed)
+
+# %% [markdown]
+# **Predict.** After a relu, many numbers are zero. Suppose that 90 % of an array are zero, at random places. What
+# percentage of its lines of 32 numbers consists of zeros only?
+
+# %%
+gpulab.predict("memory.zero_lines", ...)
+
+# %%
+gpulab.need(compressed)
+numbers = np.random.default_rng(9)
+N = 32 * 500
+normal = numbers.standard_normal(N).astype(np.float32)
+arrays = {
+    "zeros": np.zeros(N, np.float32),
+    "0, 1, 2, 3, …": np.arange(N, dtype=np.int32),
+    "sorted indices below a million": np.sort(numbers.integers(0, 10**6, N)).astype(np.int32),
+    "bytes of a picture, as int32": numbers.integers(0, 256, N).astype(np.int32),
+    "90 % zeros at random": np.where(numbers.random(N) < 0.9, 0, normal).astype(np.float32),
+    "90 % zeros in whole lines": np.where(np.repeat(numbers.random(N // 32) < 0.9, 32), 0, normal),
+    "weights": normal,
+}
+lines_of = {name: array.view(np.int32).reshape(-1, 32).tolist() for name, array in arrays.items()}
+moved = {name: [compressed(words) for words in lines] for name, lines in lines_of.items()}
+all_zero = np.mean([not any(words) for words in lines_of["90 % zeros at random"]])
+gpulab.predict("memory.zero_lines", measured=100 * all_zero)
+gpulab.plot.bars(
+    {name: round(4 * len(sectors) / sum(sectors), 2) for name, sectors in moved.items()},
+    "times the bandwidth, if only the compressed sectors move",
+    caption="Zeros help if whole lines are zero; weights in float32, whose last bits are random, do not shrink.",
+)
+
+# %% [markdown]
+# **Why.** What counts is what the words of one line have in common. Ninety per cent of zeros are worth hardly anything
+# if every line has another number somewhere. For weights, smaller types are the better compression (lab 13).
 #
 # **MIG** (multi-instance GPU) cuts a data-centre GPU into up to seven instances, each with its own SMs and slices
 # of L2, memory controllers and DRAM, so one tenant's memory traffic cannot slow another's (NVIDIA MIG User
-# Guide).
+# Guide). An A100 has 8 memory slices. The profile `1g.10gb` gets one of them with 14 SMs, and `3g.40gb` gets four
+# with 42 SMs.
+#
+# **Predict.** Seven tenants have one `1g.10gb` each. What percentage of the A100's bandwidth do they have together?
+
+# %%
+gpulab.predict("memory.slices", ...)
+
+# %%
+gpu = hardware.find("A100")
+profiles = {name: p for name, p in hardware.MIG_PROFILES.items() if "A100" in p.sms}
+sms = {name: int(p.sms["A100"]) / int(gpu.sms) for name, p in profiles.items()}
+memory = {name: int(p.memory) / 8 for name, p in profiles.items()}
+gpulab.predict("memory.slices", measured=100 * 7 * memory["1g.10gb"])
+ridge = float(gpu.peak()) / float(gpu.dram_bandwidth)
+gpulab.plot.panels(
+    {
+        "of the SMs, %": {name: 100 * share for name, share in sms.items()},
+        "DRAM, GB/s": {name: share * float(gpu.dram_bandwidth) / 1e9 for name, share in memory.items()},
+        "L2, MiB": {name: share * float(gpu.l2_bytes) / 2**20 for name, share in memory.items()},
+        "float32 ridge, FLOP/B": {name: ridge * sms[name] / memory[name] for name in profiles},
+    },
+    "3g.40gb has half of the memory with 39 % of the SMs: it suits kernels that are bound by memory.",
+)
+
+# %% [markdown]
+# **Why.** SMs and memory are cut differently, so each profile has a ridge of its own, and a kernel may be bound by
+# memory in one and by arithmetic in another. One eighth of the memory has no owner when seven small tenants share the
+# GPU. Where instances may lie on a GPU is a puzzle, and lab 20 solves it.
 #
 # **CPU habits.** A CPU core hides latency with large caches, prefetching and reordering, so give it contiguous
 # data, blocked to fit the cache, and keep threads off each other's lines. A GPU hides latency with other warps,

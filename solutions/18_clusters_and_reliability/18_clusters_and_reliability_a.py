@@ -235,7 +235,7 @@ gpulab.plot.network(
 # and a ring has one. Large clusters save at the top level, because jobs can be placed so that they seldom
 # cross it.
 #
-# ## 3 · Boards, racks, clusters, switch chips
+# ## 3 · Boards, racks, clusters
 #
 # ![A board with eight GPUs: each GPU has links to every NVSwitch chip, so any two of them talk at full speed. A network card for each GPU leads out of the node.](drawings/switch_planes.svg)
 #
@@ -244,10 +244,6 @@ gpulab.plot.network(
 # | **HGX H100** | eight GPUs on a board with NVSwitch | All links together have 8 × 900 GB/s = 7.2 TB/s in both directions. The bisection is 4 × 450 = 1.8 TB/s each way. The 16 PFLOP/s on its sheet are FP16 with sparsity, and half of that is dense |
 # | **DGX SuperPOD** (H100) | nodes of eight GPUs, with a network card for each GPU | A 256-GPU NVLink network was announced. The pods that shipped have NDR InfiniBand between nodes (NVIDIA's reference architecture) |
 # | **NVL72** | 72 Blackwell GPUs in a rack on one NVLink network | 72 × 1.8 = 130 TB/s, both ways. The fast domain grew from 8 to 72 GPUs, and the same hierarchy starts above it |
-# | **Switch chips** | one total rate, which is split into ports | 102.4 Tbit/s (Broadcom Tomahawk 6, 2025) make 64 ports of 1.6 Tbit/s, 128 of 800 Gbit/s or 512 of 200. Tomahawk 5 has half of that |
-#
-# Tomahawk has *shallow* buffers and low latency, whereas Jericho by the same maker has deep buffers.
-# InfiniBand is an open standard of the IBTA. NVIDIA makes most of its switches, since it bought Mellanox.
 
 # %%
 for board, gpus, name in (
@@ -260,12 +256,103 @@ for board, gpus, name in (
         f"{board:9} {gpus:3} GPUs   all links, both ways {2 * gpus * one_way / 1e12:6.1f} TB/s   "
         f"bisection one way {gpus / 2 * one_way / 1e12:5.1f} TB/s"
     )
-for ports in (64, 128):
+
+# %% [markdown]
+# ### Switch chips
+#
+# A switch is one chip with a total rate, which is split into ports. Its number of ports is called its **radix**.
+# Broadcom makes three families for Ethernet (Broadcom, announcements of Trident 5-X12 and Tomahawk 6; J. Byrne,
+# "Tomahawk 5 Switches at 51.2Tbps", TechInsights, 2022):
+#
+# - **Tomahawk** has the highest rate, low latency and shallow buffers, and leaves out the rest. It is built for
+#   the leaves and spines of large clusters.
+# - **Trident** gives up rate for features: it handles more protocols, holds longer lists of rules, and its
+#   customers can program it. A Trident 5-X12 sits at the top of a rack, below spines of Tomahawk 5. It has a
+#   small neural network on the chip, which recognises congestion.
+# - **Jericho** has deep buffers, for networks of service providers.
+#
+# **InfiniBand** is an open standard of the IBTA. NVIDIA makes most of its switches, since it bought Mellanox.
+#
+# The radix decides how far two levels reach. A leaf with k ports has k/2 hosts below and k/2 cables up, and a
+# spine has k ports, so there are at most k leaves.
+#
+# **Predict.** A Tomahawk 5 has 51.2 Tbit/s, and hosts have 400 Gbit/s each. How many hosts do two levels of it
+# connect at full bisection?
+
+# %%
+gpulab.predict("cluster.two_levels", ...)
+
+# %%
+print("ports of one chip at       1,600  800  400  200 Gbit/s      hosts in two levels at 400 Gbit/s")
+for name in ("Trident 5-X12", "Tomahawk 5", "Tomahawk 6"):
+    chip = hardware.switch(name)
+    gigabits = 8 * float(chip.per_direction) / 1e9
+    fastest = 8 * float(chip.per_lane) / 1e9
+    ports = [f"{gigabits / rate:.0f}" if rate <= fastest else "–" for rate in (1600, 800, 400, 200)]
     print(
-        f"switches of {ports} ports: two levels {ports**2 // 2:,} hosts, fat tree of three {ports**3 // 4:,}"
+        f"{name:14}{gigabits / 1e3:6.1f} Tbit/s {ports[0]:>8}{ports[1]:>5}{ports[2]:>5}{ports[3]:>5}"
+        f"{int(gigabits / 400) ** 2 // 2:30,}"
     )
 
 # %% [markdown]
+# **Do.** Write `switches(hosts, ports)`, which counts the switches of the smallest network with full bisection.
+# About 12 lines; `math.ceil` is imported.
+#
+# - Input: the number of hosts, and the even number of ports of each switch. A host has one port.
+# - One level: a single switch, if it has enough ports.
+# - Two levels: a leaf has ports/2 hosts, the last leaf perhaps fewer, and always ports/2 cables up. Each leaf has
+#   the same number of cables to every spine, so the number of spines divides ports/2. Take the fewest spines
+#   with enough ports.
+# - Three levels: a **pod** has ports/2 leaves and ports/2 upper switches, hence (ports/2)² hosts, and is always
+#   complete. There are ports/2 sets of spines. Upper switch j of every pod has ports/2 cables to set j, and all
+#   pods share the spines of a set by the rule for leaves.
+# - Output: `[levels, switches]` with the fewest levels, or `None` if three levels are not enough.
+
+
+# %% nbgrader={"grade": false, "grade_id": "switches", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def switches(hosts, ports):
+    ### BEGIN SOLUTION
+    half = ports // 2
+
+    def spines(units):
+        """The fewest that divide the cables of a leaf or pod, and have ports for all of them."""
+        return next(s for s in range(1, half + 1) if half % s == 0 and 2 * s >= units)
+
+    if hosts <= ports:
+        return [1, 1]
+    leaves, pods = ceil(hosts / half), ceil(hosts / half**2)
+    if leaves <= ports:
+        return [2, leaves + spines(leaves)]
+    if pods <= ports:
+        return [3, pods * ports + half * spines(pods)]
+    return None
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "switches-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("cluster.switches", switches)
+
+# %% jupyter={"source_hidden": true}
+gpulab.need(switches)
+radix = {"Trident 5-X12": 40, "Tomahawk 5": 128, "Tomahawk 6": 256}  # ports of 400 Gbit/s, from the table
+gpulab.plot.lines(
+    {
+        f"{name}, {ports} ports": [(n, switches(n, ports)[1]) for n in range(32, 16_001, 32)]
+        for name, ports in radix.items()
+    },
+    "hosts of 400 Gbit/s",
+    "switch chips, full bisection",
+    "Fewer ports mean more chips, and a jump where a level is added: at 800 hosts with 40 ports, at 8,192 with "
+    "128.",
+    step=True,
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** The reach of two levels grows with the square of the radix, and a third level adds a cable and two hops.
+# DeepSeek avoids it in another way. The eight NICs of a node belong to eight separate networks, so that each has
+# an eighth of the ports (C. Zhao et al., *Insights into DeepSeek-V3*, 2025).
+#
 # ## 4 · All-reduce in levels
 #
 # Take N nodes of G GPUs, with fast links inside a node and one network card (**NIC**) per GPU to the outside.

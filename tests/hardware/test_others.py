@@ -11,6 +11,7 @@ from gpulab.simulator.hardware import (
     CPUS,
     EDGE,
     LINKS,
+    SUPERCHIPS,
     SWITCHES,
     Accelerator,
     EdgeDevice,
@@ -33,7 +34,15 @@ def figures(record: object) -> list[Figure]:
 
 @pytest.mark.parametrize(
     "record",
-    [*CPUS.values(), *ACCELERATORS.values(), *LINKS.values(), *SWITCHES.values(), *EDGE.values(), *MODES],
+    [
+        *CPUS.values(),
+        *ACCELERATORS.values(),
+        *LINKS.values(),
+        *SWITCHES.values(),
+        *SUPERCHIPS.values(),
+        *EDGE.values(),
+        *MODES,
+    ],
     ids=str,
 )
 def test_all_figures_are_positive_and_come_from_a_dated_document(record: object) -> None:
@@ -104,11 +113,13 @@ def test_eight_gpus_reach_each_other_at_full_rate_through_their_switches() -> No
         assert gpus * int(hardware.link(f"NVLink {generation + 1}").lanes) <= ports
 
 
-@pytest.mark.parametrize(("name", "terabits"), [("Tomahawk 5", 51.2), ("Tomahawk 6", 102.4)])
+@pytest.mark.parametrize(
+    ("name", "terabits"), [("Trident 5-X12", 16), ("Tomahawk 5", 51.2), ("Tomahawk 6", 102.4)]
+)
 def test_a_switch_chip_of_broadcom_carries_its_stated_rate_in_one_direction(
     name: str, terabits: float
 ) -> None:
-    """64 ports of 800 Gbit/s, and of 1.6 Tbit/s."""
+    """20 and 64 ports of 800 Gbit/s, and 64 of 1.6 Tbit/s."""
     assert float(hardware.switch(name).per_direction) * 8 == pytest.approx(terabits * 1e12)
 
 
@@ -198,6 +209,22 @@ def test_seen_bandwidth_stays_below_the_peak(each: Accelerator) -> None:
 def test_what_apple_does_not_state_is_not_there() -> None:
     m4 = hardware.accelerator("M4 Max")
     assert not m4.vector and not m4.dense and m4.tdp is None
+
+
+def test_a_max_1550_multiplies_as_fast_as_intel_says_it_does() -> None:
+    """52 TFLOP/s in float64 and 839 in bfloat16, from the operations of an Xe-core per clock."""
+    ponte_vecchio = hardware.accelerator("Max 1550")
+    assert round(float(ponte_vecchio.vector["float64"]) / 1e12) == 52
+    assert round(float(ponte_vecchio.dense["bfloat16"]) / 1e12) == 839
+
+
+def test_the_gpu_of_a_superchip_reads_its_own_memory_faster_and_the_cpu_s_at_the_rate_of_the_link() -> None:
+    for chip in SUPERCHIPS.values():
+        link = float(chip.link.per_direction)
+        assert link < float(chip.cpu_bandwidth) < float(chip.gpu_bandwidth)
+        assert float(chip.gpu_bytes) < float(chip.cpu_bytes)
+    with pytest.raises(LookupError, match="no superchip is named 'GB100'; known are GH200"):
+        hardware.superchip("GB100")
 
 
 def test_an_unknown_accelerator_gets_one_line_with_the_known_ones() -> None:

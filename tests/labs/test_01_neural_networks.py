@@ -34,6 +34,23 @@ def along_every_use(parents, result) -> int:
     return 1 + sum(along_every_use(parents, parent) for parent in parents[result])
 
 
+def test_a_line_and_a_parabola_are_known_after_as_many_values_as_they_have_parameters():
+    read_off = notebooks.answers("01_neural_networks")["read_off"]
+    for kind, parameters in (
+        ("line", [2.5, -1.0]),
+        ("plane", [0.0, 3.0, 7.0]),
+        ("parabola", [-2.0, 0.5, 4.0]),
+    ):
+        assert references.read_off(read_off, kind, parameters) == {"values": len(parameters)}
+
+
+def test_two_parameters_are_not_read_off_one_value_and_a_plane_is_not_asked_for_one_number():
+    with pytest.raises(WrongAnswer, match="should be"):
+        references.read_off(lambda f, kind: list(divmod(f(1e6), 1e6)), "line", [2.0625, -1.03125])
+    with pytest.raises(WrongAnswer, match="takes two numbers, x and y"):
+        references.read_off(lambda f, kind: [f(0)], "plane", [1.0, 2.0, 3.0])
+
+
 def test_recursion_along_every_use_makes_the_visits_of_the_table():
     assert along_every_use(*question("neural.backward", "20 doublings")) == 2_097_151
     for graph in cases.questions(find("neural.backward"), find("neural.backward").cases[4]):

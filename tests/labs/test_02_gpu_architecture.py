@@ -22,6 +22,7 @@ from gpulab.content.lab_02_gpu_architecture.references.exercises import (
     active_blocks,
     break_even,
     issue,
+    split,
     warps_needed,
 )
 from gpulab.simulator import hardware
@@ -51,6 +52,38 @@ def test_one_load_in_flight_needs_more_warps_than_an_h100_holds():
     }
     assert [warps_needed(figures, width) for width in (4, 8, 16)] == [69, 35, 18]
     assert h100.capability.max_warps == 64
+
+
+def test_a_gh200_reads_what_the_lab_says_and_two_memories_are_faster_than_one():
+    chip = hardware.superchip("GH200")
+    machine = {
+        "gpu_memory": float(chip.gpu_bytes),
+        "gpu_bandwidth": float(chip.gpu_bandwidth),
+        "cpu_memory": float(chip.cpu_bytes),
+        "link": float(chip.link.per_direction),
+    }
+    own, seconds = split(140e9, machine)
+    assert own == 96e9 and round(1e3 * seconds, 1) == 97.8
+    own, seconds = split(50e9, machine)
+    assert (
+        round(own / 1e9, 1) == 44.9
+        and round(1e3 * seconds, 1) == 11.2 < 1e3 * 50e9 / machine["gpu_bandwidth"]
+    )
+
+
+@given(
+    st.floats(1, 600), st.integers(10, 200), st.integers(5, 400), st.integers(300, 8000), st.integers(10, 900)
+)
+def test_no_other_split_reads_faster(weights, own, other, rate, link):
+    machine = {"gpu_memory": own, "gpu_bandwidth": rate, "cpu_memory": other, "link": link}
+    found = notebooks.answers(LAB)["split"](weights, machine)
+    if weights > own + other:
+        assert found is None
+        return
+    least, most = max(0, weights - other), min(own, weights)
+    assert least * (1 - 1e-9) <= found[0] <= most * (1 + 1e-9)
+    tried = (max(x / rate, (weights - x) / link) for x in np.linspace(least, most, 50))
+    assert found[1] <= min(tried) * (1 + 1e-9)
 
 
 def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it():

@@ -7,7 +7,7 @@ import pytest
 
 import gpulab
 from gpulab.checks import registry
-from gpulab.content.lab_04_memory_hierarchy.references.exercises import sectors, ways
+from gpulab.content.lab_04_memory_hierarchy.references.exercises import compressed, sectors, ways
 from gpulab.plot import Request
 from tests.labs import notebooks
 
@@ -49,6 +49,17 @@ def test_the_references_agree_with_the_geometry_that_is_drawn(size):
 
 
 # ---------------------------------------------------------------- numbers that the text states
+
+
+@pytest.mark.parametrize(
+    "difference, wanted",
+    [(0, 1), (127, 2), (128, 3), (-128, 2), (-129, 3), (32_767, 3), (32_768, 4), (-32_769, 4)],
+)
+def test_a_line_takes_the_bytes_of_its_base_and_its_differences(difference, wanted):
+    words = [1000] * 31 + [1000 + difference]
+    size_of_one = {1: 0, 2: 1, 3: 2}.get(wanted)
+    assert compressed(words) == wanted == notebooks.answers(LAB)["compressed"](words)
+    assert size_of_one is None or -(-(4 + 32 * size_of_one) // 32) == wanted
 
 
 def test_the_sample_answer_on_the_row_sums_cites_the_counts():

@@ -48,6 +48,18 @@ def test_saving_at_the_best_interval_loses_3_7_percent_instead_of_10_3():
     assert references.interval(600, 60.0, 0.0, DAY)["excess"] == pytest.approx(172.7, abs=0.1)
 
 
+def test_two_levels_reach_half_of_the_square_of_the_ports_and_three_a_quarter_of_the_cube():
+    switches = notebooks.answers(LAB)["switches"]
+    assert switches(8192, 128) == [2, 128 + 64]
+    assert switches(1050, 64) == [2, 33 + 32]  # 17 spines would not divide the 32 cables of a leaf
+    for ports in (4, 40, 128):
+        half = ports // 2
+        assert switches(ports * half, ports) == [2, ports + half]
+        assert switches(ports * half + 1, ports)[0] == 3
+        assert switches(ports * half**2, ports) == [3, 5 * half**2]
+        assert switches(ports * half**2 + 1, ports) is None
+
+
 @given(st.floats(2, 3))
 def test_youngs_formula_ends_where_failures_are_as_frequent_as_saves(times):
     excess = references.interval(sqrt(2 * times), 1.0, 0.0, times)["excess"]

@@ -1,7 +1,8 @@
-"""Lab 01: what its eight exercises ask. All are plain Python; of three answers the cost is counted.
+"""Lab 01: what its nine exercises ask. All are plain Python; of four answers the cost is counted.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
+| read_off | read_off(f, kind) | a value is an equation | values seen | 10 | 2 or 3 | 2 |
 | cosine | cosine(u, v) | weighted sum, agreement | answers | – | – | 2 |
 | gate | gate(outputs): nine weights | one kink is enough for XOR | right at 4 points | – | – | 3 |
 | gradients | gradients(tape) | chain rule, shares add up | answers | – | – | 3 |
@@ -15,6 +16,10 @@
 | | | the same, rows of any lengths | passes too many | – | 0 | |
 | labels | labels(rows, side) | shift, padding, causal mask | answers | – | – | 3 |
 | parameters | parameters(model) | where the numbers are | answers | – | – | 3 |
+
+**read_off.** Each value of a line, plane or parabola is one linear equation in its parameters. As many values
+as parameters are needed, and at suitable places they suffice: 2, 3 and 3. Parameters are any floats, so that
+two of them cannot be read off the digits of one value. Ten values and a least-squares fit find them, too.
 
 **gate.** Any four outputs t00, t01, t10, t11 are t00 + (t10 − t00)·x1 + (t01 − t00)·x2 + k·relu(x1 + x2 − 1)
 with k = t11 − t10 − t01 + t00. One hidden unit is the kink, the other carries the straight part, lifted by a
@@ -45,7 +50,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.checks.evidence import AnsweredCases
+from gpulab.checks.evidence import AnsweredCases, Dialogues
 from gpulab.checks.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
 
 LAB = "01"
@@ -55,6 +60,17 @@ Tape = list[list[Any]]
 
 
 # ---------------------------------------------------------------- what is asked
+
+
+PARAMETERS = {"line": 2, "plane": 3, "parabola": 3}
+
+
+def _curves(sizes: Sizes, numbers: Generator) -> list[tuple[Any, ...]]:
+    """(kind, its parameters), which stay with the judge."""
+    kind = str(sizes["kind"])
+    asked = [numbers.uniform(-9, 9, PARAMETERS[kind]).tolist() for _ in range(4)]
+    asked.append([0.0] * PARAMETERS[kind])
+    return [(kind, parameters) for parameters in asked]
 
 
 def _vectors(sizes: Sizes, numbers: Generator) -> list[tuple[Any, ...]]:
@@ -260,6 +276,35 @@ SKIPS, DOUBLINGS = 10, 20
 FEWEST = {(32, 512): 11, (24, 384): 8}
 
 EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        name="neural.read_off",
+        lab=LAB,
+        correct_points=1.0,
+        evidence=Dialogues(questions=_curves),
+        cases=tuple(Case(kind, {"kind": kind}) for kind in PARAMETERS),
+        budgets=(
+            Budget(
+                "values",
+                lambda sizes: PARAMETERS[str(sizes["kind"])],
+                1.0,
+                "values seen",
+                naive=10,
+                unit="values",
+                case=EVERY,
+                why="one for each parameter",
+                advice="Each value is one equation, and you need as many as there are unknowns. Which places "
+                "make the equations simple?",
+            ),
+        ),
+        hints=(
+            "What is left of a line, a plane or a parabola at 0, where every term with x or y vanishes?",
+            "For a line and a plane, go one step to the side. By how much has the value changed, and which "
+            "parameter is that?",
+            "For a parabola, look at 1 and at −1. The sum of the two values is 2a + 2c, and their difference "
+            "is 2b.",
+        ),
+        section="What a parameter does",
+    ),
     Exercise(
         name="neural.cosine",
         lab=LAB,
@@ -548,6 +593,25 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 PREDICTIONS: tuple[Prediction, ...] = (
+    Prediction(
+        name="neural.bandwidth",
+        lab=LAB,
+        question="The bandwidth in 2024 by a straight line through the logarithms of 900 GB/s (2017), 2,039 "
+        "(2020) and 3,350 (2022)",
+        unit="GB/s",
+        tolerance=0.12,
+        reason="From 2017 to 2022 it grew by a factor of 3.7, which is 1.3 per year. Two more years make it "
+        "3,350 · 1.3 · 1.3 = 5,660.",
+    ),
+    Prediction(
+        name="neural.lowest",
+        lab=LAB,
+        question="The x at which x² + 2x + 1 is lowest",
+        unit="",
+        answer=-1,
+        tolerance=0,
+        reason="x² + 2x + 1 = (x + 1)², which is 0 at −1 and positive elsewhere. In general it is −b / 2a.",
+    ),
     Prediction(
         name="neural.flop",
         lab=LAB,

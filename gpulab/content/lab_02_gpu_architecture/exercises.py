@@ -1,4 +1,4 @@
-"""Lab 02: what its nine exercises ask. The first six are in part A, the others in part B.
+"""Lab 02: what its ten exercises ask. The first seven are in part A, the others in part B.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
@@ -7,6 +7,7 @@
 | warps_needed | warps_needed(gpu, bytes_per_lane) | Little's law | answers | – | – | 4 |
 | processors | processors(serial, target) | Amdahl, Gustafson | answers | – | – | 3 |
 | break_even | break_even(job) | transfers against gain | answers | – | – | 3 |
+| split | split(weights, machine) | two memories, one address space | answers | – | – | 3 |
 | cheapest | cheapest(model, offers) | memory, time, money, energy | answers | – | – | 4 |
 | active_blocks | active_blocks(sm, threads, registers, shared) | CUDA's rules | answers | – | – | 5 |
 | issue | issue(programs), an order | latency hiding | cycles/bound, 4 warps | 1.2 … 3.7 | 1.01 | 4 |
@@ -21,6 +22,11 @@ Derivations:
 128 B: 68.9, so 69 warps, and an SM holds 64. With 8 B per lane 35, with 16 B 18.
 
 **bound**: C = A · B with A m × k and B k × n, each moved once: 2mnk FLOP over (mk + kn + mn) elements.
+
+**split**: W bytes are read once, x of them from the GPU's memory at B and the rest over the link at L, at the
+same time: max(x/B, (W − x)/L). Both end together at x = W·B/(B + L), and any other x takes longer. x is at
+most the GPU's memory and at least what the CPU's cannot hold. GH200 and 140 GB: 96 GB at 4 TB/s take 24 ms,
+44 GB at 450 GB/s take 98 ms. With 50 GB x is 44.9 GB: 11.2 ms, against 12.5 ms from the GPU's memory alone.
 
 **issue**: one instruction starts per cycle; a warp's next one waits for the latency of the one before. No
 order is faster than the number of instructions, nor than the longest warp's sum of latencies: the larger is
@@ -250,6 +256,33 @@ def _tie(generator: np.random.Generator) -> dict[str, Any]:
     }
 
 
+def split_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
+    """(bytes of weights, machine): both memories in B, the rates of the GPU's and of the link in B/s."""
+    asked = []
+    for _ in range(6):
+        own, other = int(generator.integers(16, 193)), int(generator.integers(200, 1000))  # GB
+        machine = {
+            "gpu_memory": own * 1e9,
+            "gpu_bandwidth": float(generator.integers(600, 8000)) * 1e9,
+            "cpu_memory": other * 1e9,
+            "link": float(generator.choice((16, 32, 63, 450, 900))) * 1e9,
+        }
+        match sizes["kind"]:
+            case "fits":
+                weights = own * 1e9 * float(generator.integers(20, 80)) / 100
+            case "larger than the GPU's memory":
+                weights = (own + int(generator.integers(20, 180))) * 1e9
+            case "a small host":  # less than what would be read over the link if there were room
+                machine["gpu_bandwidth"], machine["link"], weights = 1500e9, 450e9, own * 1e9
+                machine["cpu_memory"] = own * 1e9 * float(generator.integers(2, 20)) / 100
+            case "full":
+                weights = (own + other) * 1e9
+            case _:  # too large
+                weights = (own + other + int(generator.integers(1, 50))) * 1e9
+        asked.append((weights, machine))
+    return asked
+
+
 def _peak(gpu: hardware.GPU) -> float:
     """The rate for float16; the boards for robots are advertised with another dtype only."""
     dtype = "float16" if "float16" in gpu.tensor_fma else next(iter(gpu.tensor_fma))
@@ -465,6 +498,22 @@ EXERCISES: tuple[Exercise, ...] = (
         "8 · When offloading pays",
     ),
     _answered(
+        "split",
+        3,
+        ("fits", "larger than the GPU's memory", "a small host", "full", "too large"),
+        split_questions,
+        (
+            "Call the bytes in the GPU's memory x. How long does it take to read these x bytes, and how long "
+            "the others? Both are read at the same time.",
+            "If one of the two is done earlier, move bytes to it. So the best x is where both take equally "
+            "long. Solve x / gpu_bandwidth = (weights − x) / link for x.",
+            "Now look at the limits. x cannot exceed the GPU's memory, and it cannot be less than what the "
+            "CPU's memory has no room for. Take the allowed x that is nearest to the best one.",
+        ),
+        "Two processors, one address space",
+        rtol=1e-9,
+    ),
+    _answered(
         "cheapest",
         4,
         ("medium", "small", "large", "many at once", "exact fit"),
@@ -638,6 +687,53 @@ PREDICTIONS: tuple[Prediction, ...] = (
         reason="The link carries 31.5 GB/s each way, and the DRAM 2,039. In and out can overlap, so the 8 "
         "bytes that come in decide: 8 / 31.5, divided by 12 / 2,039.",
         tolerance=0.25,
+    ),
+    _prediction(
+        "alexnet",
+        "Hours for the training of AlexNet on the float32 lanes of one H100, at the same share of its peak",
+        "hours",
+        reason="Two GTX 580 have 3.16 TFLOP/s and an H100 has 66.9, so 5.5 days become 132 h · 3.16 / 66.9.",
+        tolerance=0.15,
+    ),
+    _prediction(
+        "boxes",
+        "Boxes that a ray tests in a tree over 4,096 balls, for rays through neighbouring pixels",
+        "boxes",
+        reason="A way down has 12 levels with two boxes each. But boxes overlap, and a ray meets several, so "
+        "it goes down several ways. It still tests only about 2 % of the balls' number.",
+        tolerance=0.5,
+    ),
+    _prediction(
+        "superchip",
+        "Milliseconds that a GH200 needs to read 140 GB of weights, 96 GB of them in the GPU's own memory",
+        "ms",
+        reason="The GPU reads its own 96 GB in 24 ms. The other 44 GB take 44 / 450 s = 98 ms, and both are "
+        "read at the same time.",
+        tolerance=0.1,
+    ),
+    _prediction(
+        "max_1550",
+        "The float64 peak of an Intel Max 1550: 128 Xe-cores, 256 operations per clock each, 1.6 GHz",
+        "TFLOP/s",
+        reason="128 · 256 · 1.6 · 10⁹ = 52.4 TFLOP/s. The 256 count a multiply-add as two already.",
+        tolerance=0.05,
+    ),
+    _prediction(
+        "frames",
+        "GB/s for colour and depth on a screen of 1080 × 2400 at 120 Hz, if every pixel is drawn three times "
+        "and all of it goes to DRAM",
+        "GB/s",
+        reason="There are 311 million pixels per second. Each is drawn three times with 12 B: 4 B of depth "
+        "read, 4 B of depth written, and 4 B of colour written.",
+        tolerance=0.15,
+    ),
+    _prediction(
+        "overtake",
+        "Weights from which an M3 Ultra reads faster than an H100 with the rest in host memory over PCIe 5.0",
+        "GB",
+        reason="The H100 holds 80 GB. Every further gigabyte takes 1/63 s over PCIe, and each gigabyte takes "
+        "1/819 s on the M3 Ultra. (W − 80) / 63 = W / 819 at 86.7 GB.",
+        tolerance=0.06,
     ),
     _prediction(
         "picojoule",

@@ -1,4 +1,4 @@
-"""Lab 04: what its nine exercises ask.
+"""Lab 04: what its ten exercises ask.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
@@ -19,6 +19,7 @@
 | smooth | kernel smooth(a, out), mean of 4 | registers, not local memory | load bytes/element | 16 | 4 | 3 |
 | | | | local bytes/element | 20 | 0 | |
 | | | | store bytes/element | – | 4 | |
+| compressed | compressed(words) | what a line's words have in common | answers | – | – | 2 |
 
 Derivations, for 4-byte elements and warps of 32:
 
@@ -50,6 +51,10 @@ edges.
 **smooth**: reading four rows again is 16 B per element; a ring in an array of the thread's own, with a
 running index, lies in local memory: 4 B written and 16 B read per element. In registers: 4 B loaded, no
 local byte.
+
+**compressed**: a base of 4 B and 32 differences of 1 or 2 B are 36 and 68 B, so 2 and 3 sectors instead of 4;
+a line of equal words is its base, 1 sector. If 90 % of the numbers are 0 at random, all 32 of a line are with
+a probability of 0.9^32 = 3.4 %.
 
 Where a count is provably the least possible the budget is that count; elsewhere it leaves 10 %.
 """
@@ -123,6 +128,30 @@ def sector_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple
             asked = [(base + lanes * size, size) for size in (12, 20)]
             asked.append((base + 28 + lanes * 100, 12))
     return [([int(a) for a in addresses], size) for addresses, size in asked]
+
+
+def line_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
+    """(words,): the 32 words of a line of 128 bytes, as signed whole numbers."""
+    asked = []
+    for _ in range(6):
+        base = int(generator.integers(-(10**8), 10**8))
+        match sizes["pattern"]:
+            case "equal":
+                differences = np.zeros(32, dtype=int)
+            case "close":  # around the first word
+                most = int(generator.choice((3, 100, 127)))
+                differences = generator.integers(-most, most + 1, 32)
+            case "on the edge":  # one word decides; it may be the last
+                edge = int(generator.choice((-129, -128, 127, 128, -32_769, -32_768, 32_767, 32_768)))
+                differences = np.zeros(32, dtype=int)
+                differences[int(generator.integers(1, 32))] = edge
+            case "ramp":  # neighbours are close, the ends are not
+                differences = np.arange(32) * int(generator.choice((-2000, -100, -5, 1, 5, 100, 1000, 2000)))
+            case _:  # any
+                differences = generator.integers(-(10**9), 10**9, 32)
+        differences[0] = 0  # the first word is the base
+        asked.append(((base + differences).tolist(),))
+    return asked
 
 
 def way_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
@@ -608,6 +637,22 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         section="10 · Registers, and the memory that is local in name only",
     ),
+    Exercise(
+        name="memory.compressed",
+        lab=LAB,
+        evidence=AnsweredCases(questions=line_questions),
+        correct_points=2,
+        cases=_patterns("equal", "close", "on the edge", "ramp", "any"),
+        hints=(
+            "Compute the difference of every word and the first one. What are these differences if all words "
+            "are equal?",
+            "A signed byte holds −128 … 127, and two bytes −32,768 … 32,767. Only the smallest and the "
+            "largest difference matter.",
+            "Count the bytes: 4 for the base, and 32 times the size of a difference. A sector has 32 bytes, "
+            "so round up.",
+        ),
+        section="Compressed memory and slices",
+    ),
 )
 
 
@@ -723,6 +768,20 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "warps",
         reason="A warp needs 32 · 128 bytes = 4 KiB; 192 KiB hold 48 times that.",
         tolerance=0.05,
+    ),
+    _prediction(
+        "zero_lines",
+        "Lines of 32 numbers that are all zero, if 90 % of the numbers of an array are zero at random places",
+        "%",
+        reason="Each of the 32 numbers must be zero: 0.9 · 0.9 · … = 0.9³² = 3.4 %.",
+        tolerance=0.15,
+    ),
+    _prediction(
+        "slices",
+        "The bandwidth that seven instances of the profile 1g.10gb have together, of the whole A100's",
+        "%",
+        reason="Each has one of eight memory slices, so seven have 7/8. One slice remains unused.",
+        tolerance=0.02,
     ),
     _prediction(
         "host_link",

@@ -1,8 +1,9 @@
-"""Lab 18: what its nine exercises ask. The first five are in part A, the others in part B.
+"""Lab 18: what its ten exercises ask. The first six are in part A, the others in part B.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
 | max_flow | max_flow(links, source, sink) | cuts, bisection | answers | – | – | 4 |
+| switches | switches(hosts, ports) | radix, levels, equal cables | answers | – | – | 3 |
 | all_reduce | all_reduce(nodes, per_node), a plan | levels spare slow links | steps, 4 × 4 | 30 | 12 | 5 |
 | | | | chunks through a NIC, 4 × 4 | 30 | 6 | |
 | spread | spread(flows, spines), a plan | full bisection collides | flows on a link/least | 3 | 1 | 4 |
@@ -16,6 +17,13 @@
 | reshard | reshard(elements, old, new) | elastic: who reads what | answers | – | – | 3 |
 
 Derivations:
+
+**switches**: with k ports a leaf has k/2 hosts and k/2 cables up, and a spine has at most k leaves: k²/2
+hosts in two levels. Every leaf has the same number of cables to each of the s spines, so s divides k/2, and
+s ≥ leaves/2 because a spine has k ports. 8,192 hosts on switches of 128 ports: 128 leaves and 64 spines.
+1,050 hosts on 64: 33 leaves; 17 spines have enough ports and do not divide 32, so there are 32. In three
+levels a pod has k switches and k²/4 hosts, and behind each of its k/2 upper switches the pods share spines by
+the same rule: k pods, 5k²/4 switches and k³/4 hosts when full.
 
 **all_reduce**: p = N·G ranks, p chunks. A flat ring takes 2(p − 1) steps, and the rank at the end of a node
 sends one chunk through its NIC in each. In levels: reduce-scatter inside a node G − 1 steps, all-reduce of
@@ -103,6 +111,34 @@ def _network(kind: str, generator: np.random.Generator) -> tuple[Any, ...]:
 
 def _both_ways(cables: list[list[Any]]) -> list[list[Any]]:
     return [link for a, b, rate in cables for link in ([a, b, rate], [b, a, rate])]
+
+
+def radix_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
+    """(hosts, ports of a switch, which is even)."""
+
+    def between(low: int, high: int) -> int:
+        return int(generator.integers(low, high + 1))
+
+    asked = []
+    for ports in (4, 20, 40, 64, 96, 128, 512):
+        half = ports // 2
+        match sizes["kind"]:
+            case "full":  # of one, two or three levels
+                asked += [(ports, ports), (ports * half, ports), (ports * half * half, ports)]
+            case "one switch":
+                asked.append((between(1, ports), ports))
+            case "two levels":
+                asked.append((between(ports + 1, ports * half), ports))
+            case "uneven spines":  # half of the leaves, rounded up, does not divide the cables of a leaf
+                spines = [s for s in range(2, half) if half % s]
+                if spines:
+                    leaves = 2 * spines[between(0, len(spines) - 1)]
+                    asked.append((leaves * half - between(0, half - 1), ports))
+            case "three levels":
+                asked.append((between(ports * half + 1, ports * half * half), ports))
+            case _:  # too many
+                asked.append((ports * half * half + between(1, 99), ports))
+    return asked
 
 
 def cluster_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
@@ -349,6 +385,21 @@ EXERCISES: tuple[Exercise, ...] = (
             "each link. In this way, what was sent can be sent back. Stop when there is no path.",
         ),
         "2 · What a network lets through",
+    ),
+    _answered(
+        "switches",
+        3,
+        ("one switch", "full", "two levels", "uneven spines", "three levels", "too many"),
+        radix_questions,
+        (
+            "Begin with the smallest network that is large enough. If the hosts fit on one switch, nothing "
+            "else is needed. Otherwise, how many leaves do they fill?",
+            "A spine has as many ports as a leaf, but all of them lead down. So s spines have room for 2 · s "
+            "leaves. Of the numbers that divide half of the ports, which is the first with enough room?",
+            "Three levels repeat two: pods take the place of leaves. A pod has `ports` switches, and there "
+            "is a set of spines for each of its ports // 2 upper switches.",
+        ),
+        "Switch chips",
     ),
     Exercise(
         name="cluster.all_reduce",
@@ -611,6 +662,14 @@ PREDICTIONS: tuple[Prediction, ...] = (
         2,
         "With four neighbours on each side, the ring is cut in two places. That is true for a ring of any "
         "size.",
+        tolerance=0,
+    ),
+    _prediction(
+        "two_levels",
+        "Hosts with 400 Gbit/s each that two levels of Tomahawk 5 (51.2 Tbit/s) connect at full bisection",
+        "hosts",
+        8192,
+        "51,200 / 400 = 128 ports. A leaf has 64 hosts, and a spine reaches 128 leaves: 64 · 128 = 8,192.",
         tolerance=0,
     ),
     _prediction(

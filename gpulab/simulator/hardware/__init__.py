@@ -15,6 +15,7 @@ from .links import LINKS, SWITCHES, Link, link, switch
 from .mig import MIG_PROFILES, MigProfile
 from .occupancy import Occupancy, occupancy
 from .roofline import Roofline, roofline
+from .superchips import SUPERCHIPS, Superchip, superchip
 
 __all__ = [
     "ACCELERATORS",
@@ -25,6 +26,7 @@ __all__ = [
     "GPU",
     "LINKS",
     "MIG_PROFILES",
+    "SUPERCHIPS",
     "SWITCHES",
     "TABLE",
     "Accelerator",
@@ -38,6 +40,7 @@ __all__ = [
     "PowerMode",
     "Roofline",
     "Source",
+    "Superchip",
     "UnknownGPU",
     "accelerator",
     "amount",
@@ -50,5 +53,6 @@ __all__ = [
     "names",
     "occupancy",
     "roofline",
+    "superchip",
     "switch",
 ]

@@ -14,10 +14,10 @@ class Accelerator:
     """One accelerator. What no source states is None or missing.
 
     `units` are what its maker counts (compute units, Xe-cores, …), `width` the lanes that run one instruction
-    together. `vector` and `dense` are the maker's rates of the ordinary and of the matrix units, without
-    sparsity, in FLOP/s (OP/s for integers); `local_bytes` is the store that a program manages, per unit;
-    `cache_bytes` the last cache before DRAM; `link` all ports together, one direction, B/s. `dram_seen` and
-    `dram_latency` (cycles) were measured.
+    together. `vector` and `dense` are the maker's rates of the ordinary and of the matrix units, or follow
+    from its operations per clock, without sparsity, in FLOP/s (OP/s for integers); `local_bytes` is the store
+    that a program manages, per unit; `cache_bytes` the last cache before DRAM; `link` all ports together, one
+    direction, B/s. `dram_seen` and `dram_latency` (cycles) were measured.
     """
 
     name: str
@@ -52,13 +52,29 @@ _MI = sources.MI300X_SHEET
 _RX = sources.RX7900_PAGE
 _MAX = sources.MAX_ARK
 _XE = sources.MAX_OVERVIEW
+_ARC = sources.ARC_B580_ARK
 _GAUDI = sources.GAUDI_PAPER
 _V5E = sources.TPU_V5E
 _V5P = sources.TPU_V5P
 _V6E = sources.TPU_V6E
 _7X = sources.TPU_7X
+_M3 = sources.M3_ULTRA
 _M4 = sources.M4_MAX
 _BOTH = "half of the stated sum of both directions"
+
+
+def _xe_hpc(**per_core: int) -> dict[str, Figure]:
+    """Rates of a Max 1550 from the operations of an Xe-core per clock: 128 cores at 1.6 GHz."""
+    return {
+        dtype: Figure(
+            128 * operations * 1.6e9,
+            "OP/s" if dtype.startswith("int") else "FLOP/s",
+            sources.XE_HPC_TALK,
+            f"computed: 128 Xe-cores × {operations:,} operations per clock × 1.6 GHz",
+        )
+        for dtype, operations in per_core.items()
+    }
+
 
 _MI300X = Accelerator(
     "MI300X",
@@ -151,9 +167,22 @@ ACCELERATORS: dict[str, Accelerator] = {
             Figure(3276.8e9, "B/s", _MAX),
             clock=Figure(1600e6, "Hz", _MAX),
             width=Figure(16, "lanes", _XE, "a vector engine of 512 bits"),
+            vector=_xe_hpc(float64=256, float32=256),
+            dense=_xe_hpc(tfloat32=2048, float16=4096, bfloat16=4096, int8=8192),
             local_bytes=Figure(512 * KIB, "B", _XE, "one store with the L1"),
             cache_bytes=Figure(408 * MIB, "B", _XE),
             tdp=Figure(600, "W", _MAX),
+        ),
+        Accelerator(
+            "Arc B580",
+            "Intel",
+            Figure(2024, "year", _ARC),
+            Figure(20, "Xe-cores", _ARC, "each with a ray-tracing unit"),
+            Figure(12e9, "B", _ARC),
+            Figure(456e9, "B/s", _ARC),
+            clock=Figure(2670e6, "Hz", _ARC),
+            dense=_rates(_ARC, int8=233),
+            tdp=Figure(190, "W", _ARC),
         ),
         Accelerator(
             "Gaudi 3",
@@ -206,6 +235,14 @@ ACCELERATORS: dict[str, Accelerator] = {
             Figure(7380e9, "B/s", _7X),
             dense=_rates(_7X, bfloat16=2307, float8=4614),
             link=Figure(600e9, "B/s", _7X, _BOTH),
+        ),
+        Accelerator(
+            "M3 Ultra",
+            "Apple",
+            Figure(2025, "year", _M3),
+            Figure(80, "GPU cores", _M3, "at most"),
+            Figure(512e9, "B", _M3, "at most; shared with the CPU"),
+            Figure(819e9, "B/s", _M3, "shared with the CPU"),
         ),
         Accelerator(
             "M4 Max",

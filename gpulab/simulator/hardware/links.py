@@ -112,6 +112,7 @@ SWITCHES: dict[str, Link] = {
         _switch("NVSwitch 2", 36, 25e9, sources.NVSWITCH_TALK),
         _switch("NVSwitch 3", 64, 25e9, sources.NVSWITCH_TALK),
         _switch("NVLink Switch", 72, 50e9, sources.GB200_SHEET),  # 18 of them in an NVL72: 130 TB/s
+        _switch("Trident 5-X12", 20, 100e9, sources.TRIDENT_5),
         _switch("Tomahawk 5", 64, 100e9, sources.TOMAHAWK_5),
         _switch("Tomahawk 6", 64, 200e9, sources.TOMAHAWK_6),
     )

@@ -151,12 +151,15 @@ ROCM_SPECS = Source(
     "rocm.docs.amd.com/en/latest/reference/gpu-arch-specs.html",
 )
 MAX_OVERVIEW = Source("Intel Data Center GPU Max Series Technical Overview", "Intel", 2024)
+XE_HPC_TALK = Source("Intel Architecture Day 2021, presentation of the Xe HPC core", "Intel", 2021)
+ARC_B580_ARK = Source("Intel Arc B580 Graphics, product specifications", "Intel", 2024, "ark.intel.com")
 MAX_ARK = Source("Intel Data Center GPU Max 1550, product specifications", "Intel", 2023, "ark.intel.com")
 GAUDI_PAPER = Source("Intel Gaudi 3 AI Accelerator white paper", "Intel", 2024)
 TPU_V5E = Source("Cloud TPU v5e", "Google", 2025, "docs.cloud.google.com/tpu/docs/v5e")
 TPU_V5P = Source("Cloud TPU v5p", "Google", 2025, "docs.cloud.google.com/tpu/docs/v5p")
 TPU_V6E = Source("Cloud TPU v6e", "Google", 2026, "docs.cloud.google.com/tpu/docs/v6e")
 TPU_7X = Source("Cloud TPU7x (Ironwood)", "Google", 2026, "docs.cloud.google.com/tpu/docs/tpu7x")
+M3_ULTRA = Source("Mac Studio (2025), technical specifications", "Apple", 2025)
 M4_MAX = Source("MacBook Pro with M4 Max, technical specifications", "Apple", 2024)
 # Small devices.
 ORIN_NANO_SHEET = Source("NVIDIA Jetson Orin Nano Series Modules data sheet, DS-11105-001", "NVIDIA", 2023)
@@ -216,6 +219,7 @@ NVLINK_PAGE = Source(
 )
 TOMAHAWK_5 = Source("BCM78900 series, Tomahawk 5 Ethernet switch, product page", "Broadcom", 2022)
 TOMAHAWK_6 = Source("Broadcom ships Tomahawk 6: first 102.4 Tbit/s switch", "Broadcom", 2025)
+TRIDENT_5 = Source("BCM78800 series, Trident 5-X12 Ethernet switch, announcement", "Broadcom", 2023)
 NVSWITCH_TALK = Source(
     "The NVLink-Network Switch: NVIDIA's Switch Chip for High Communication-Bandwidth SuperPODs",
     "NVIDIA, Hot Chips 34",
@@ -223,6 +227,7 @@ NVSWITCH_TALK = Source(
 )
 HDR_BRIEF = Source("ConnectX-6 InfiniBand adapter product brief", "NVIDIA", 2020)
 NDR_BRIEF = Source("ConnectX-7 InfiniBand adapter data sheet", "NVIDIA", 2022)
+GH200_SHEET = Source("NVIDIA GH200 Grace Hopper Superchip data sheet", "NVIDIA", 2024)
 GRACE_PAPER = Source("NVIDIA Grace Hopper Superchip Architecture white paper", "NVIDIA", 2022)
 ARITHMETIC = Source("computed from the other figures of the same record", "gpulab", 2025)
 MEASURED = Source(

@@ -12,6 +12,36 @@ from gpulab.content.lab_01_neural_networks.exercises import NUMBERS
 Counts = dict[str, float]
 
 
+def _value(kind: str, parameters: Sequence[float], *at: float) -> float:
+    """The value of a line m·x + b, a plane a·x + b·y + c, or a parabola a·x² + b·x + c."""
+    powers = (at[0] ** 2, at[0], 1.0) if kind == "parabola" else (*at, 1.0)
+    return math.fsum(p * x for p, x in zip(parameters, powers, strict=True))
+
+
+def read_off(ask: Callable[..., Any], kind: str, parameters: Sequence[float]) -> Counts:
+    """The learner finds the parameters of a function that stays on this side. Raises WrongAnswer."""
+    seen = 0
+
+    def f(*at: Any) -> float:
+        nonlocal seen
+        seen += 1
+        wanted = 2 if kind == "plane" else 1
+        if len(at) != wanted or not all(isinstance(x, int | float) and abs(x) < 1e9 for x in at):
+            raise WrongAnswer(
+                f"it calls `f({', '.join(map(repr, at))})`. A {kind} takes "
+                + ("two numbers, x and y." if wanted == 2 else "one number, x.")
+            )
+        return _value(kind, parameters, *at)
+
+    found = ask(f, kind)
+    if not isinstance(found, list) or len(found) != len(parameters):
+        raise WrongAnswer(f"it returns {found!r}. A {kind} has {len(parameters)} parameters, in a list.")
+    for got, want in zip(found, parameters, strict=True):
+        if not isinstance(got, int | float) or not math.isclose(got, want, rel_tol=1e-6, abs_tol=1e-6):
+            raise WrongAnswer(f"it finds {found}, should be {list(parameters)}")
+    return {"values": float(seen)}
+
+
 def cosine(u: Sequence[float], v: Sequence[float]) -> float:
     lengths = math.sqrt(math.fsum(x * x for x in u) * math.fsum(x * x for x in v))
     return math.fsum(x * y for x, y in zip(u, v, strict=True)) / lengths if lengths else 0.0
@@ -335,6 +365,7 @@ def _some(rows: Sequence[int]) -> str:
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
+    "neural.read_off": read_off,
     "neural.cosine": cosine,
     "neural.gate": gate,
     "neural.gradients": gradients,

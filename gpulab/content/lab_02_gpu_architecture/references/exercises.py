@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer
 from gpulab.content.lab_02_gpu_architecture.exercises import (
     JUMPS_BLOCK,
@@ -53,6 +54,34 @@ def break_even(job: dict[str, Any]) -> int | None:
     moved = 0 if job["resident"] else job["bytes_in"] + job["bytes_out"]
     gain = job["cpu_s"] - job["gpu_s"] - moved / job["link"]
     return first_whole(job["overhead_s"] / gain) if gain > 0 else None
+
+
+def _taken(weights: float, machine: dict[str, Any], own: float) -> list[float] | None:
+    """`own` bytes in the GPU's memory, or as near to that as the two memories allow."""
+    room = machine["gpu_memory"], machine["cpu_memory"]
+    if weights > sum(room):
+        return None
+    own = min(max(own, weights - room[1], 0.0), room[0], weights)
+    return [own, max(own / machine["gpu_bandwidth"], (weights - own) / machine["link"])]
+
+
+def _balanced(weights: float, machine: dict[str, Any]) -> list[float] | None:
+    together = machine["gpu_bandwidth"] + machine["link"]
+    return _taken(weights, machine, weights * machine["gpu_bandwidth"] / together)
+
+
+@usual_slips(
+    (
+        lambda weights, machine: _taken(weights, machine, weights),
+        "This fills the GPU's memory first. While the GPU reads it, the link could bring a part as well.",
+    ),
+    (
+        lambda weights, machine: _balanced(weights, machine | {"cpu_memory": weights}),
+        "This leaves more to the CPU's memory than it can hold.",
+    ),
+)
+def split(weights: float, machine: dict[str, Any]) -> list[float] | None:
+    return _balanced(weights, machine)
 
 
 def cheapest(model: dict[str, Any], offers: list[dict[str, Any]]) -> list[Any]:
@@ -111,6 +140,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "arch.warps_needed": warps_needed,
     "arch.processors": processors,
     "arch.break_even": break_even,
+    "arch.split": split,
     "arch.cheapest": cheapest,
     "arch.active_blocks": active_blocks,
     "arch.issue": issue,

@@ -18,6 +18,15 @@ def sectors(addresses: Sequence[int], size: int) -> int:
     return len({byte // 32 for address in addresses for byte in range(address, address + size)})
 
 
+def compressed(words: Sequence[int]) -> int:
+    differences = [word - words[0] for word in words]
+    for bits, taken in ((0, 0), (8, 32), (16, 64)):
+        half = 1 << bits >> 1
+        if all(-half <= d <= max(half - 1, 0) for d in differences):
+            return -(-(4 + taken) // 32)
+    return 4
+
+
 def ways(addresses: Sequence[int | None], size: int) -> int:
     together = 128 // size  # lanes that the 32 banks can serve at best in one pass
     passes = 0
@@ -73,6 +82,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "memory.centre": centre,
     "memory.unpack": unpack,
     "memory.ways": ways,
+    "memory.compressed": compressed,
     "memory.padded": transpose,
     "memory.blur": blur,
     "memory.smooth": smooth,

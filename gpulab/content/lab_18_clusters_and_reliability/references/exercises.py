@@ -53,6 +53,22 @@ def _whole(value: Any, below: int, what: str) -> int:
     return value
 
 
+def switches(hosts: int, ports: int) -> list[int] | None:
+    half = ports // 2
+    shares = [s for s in range(1, half + 1) if half % s == 0]  # spines that get equal shares of the cables
+
+    def above(units: int) -> int:
+        """Spines that `units` leaves, or pods, share."""
+        return next(s for s in shares if 2 * s >= units)
+
+    if hosts <= ports:
+        return [1, 1]
+    leaves, pods = ceil(hosts / half), ceil(hosts / half**2)
+    if leaves <= ports:
+        return [2, leaves + above(leaves)]
+    return [3, pods * ports + half * above(pods)] if pods <= ports else None
+
+
 def all_reduce(steps: Sequence[Any], nodes: int, per_node: int) -> dict[str, float]:
     """Carries the messages out. Each chunk of a rank is the set of ranks whose numbers are added up in it."""
     ranks = nodes * per_node
@@ -445,6 +461,7 @@ def reshard(elements: int, old: int, new: int) -> list[list[list[int]]]:
 
 REFERENCES: dict[str, Callable[..., Any]] = {
     "cluster.max_flow": max_flow,
+    "cluster.switches": switches,
     "cluster.all_reduce": all_reduce,
     "cluster.spread": spread,
     "cluster.serve": serve,
