@@ -1176,9 +1176,9 @@ def softmax_in_xla():
 hlo = softmax_in_xla()
 
 # %% [markdown]
-# Each line is an operation. Before its name stands the shape of the result, and behind it stand the operands. A
-# `fusion` calls a function with several operations in it, which run as one loop. How many elements would move if
-# every line read its operands from memory and wrote its result there?
+# Each line is an operation: the shape of the result, the operation's name, and its operands in parentheses. A `fusion`
+# calls a function with several operations in it, which run as one piece. How many elements would move if every line
+# read its operands from memory and wrote its result there?
 
 
 # %%
@@ -1209,8 +1209,8 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** HLO makes every broadcast explicit, as an operation of its own. Nobody would run that, but it is easy to
-# rewrite: fusion removes the broadcasts again. XLA also changed the arithmetic. It divides only 64 times and
+# **Why.** In HLO every broadcast is an operation of its own. Nobody would run it like that, but it is easy to rewrite,
+# and fusion removes the broadcasts again. XLA also changed the arithmetic. It divides only 64 times and
 # multiplies for the rest. What it fuses depends on the target, and this is its back end for CPUs.
 #
 # **Pallas** is JAX's language for kernels. As in Triton, a program has a block. But you do not compute addresses: a
@@ -1268,14 +1268,14 @@ gpulab.predict("triton.traced", measured=softmax_in_pallas())
 # Portable code runs elsewhere, but to run *fast* there it must be tuned again. AMD's data-centre GPUs have 64 lanes
 # in a wavefront, other sizes of shared memory and other matrix instructions.
 #
-# Here is y = a·x + y in four of them. Who decides how many threads there are?
+# Here is y = a·x + y in four of them. Only the first line says how many threads there are:
 #
 #     saxpy<<<(n + 255) / 256, 256>>>(n, a, x, y);                                        // CUDA and HIP
 #     #pragma omp target teams distribute parallel for map(to: x[:n]) map(tofrom: y[:n])  // OpenMP, then a loop
 #     queue.parallel_for(n, [=](auto i) { y[i] += a * x[i]; });                           // SYCL
 #     Kokkos::parallel_for(n, KOKKOS_LAMBDA(int i) { y(i) += a * x(i); });                // Kokkos
 #
-# HIP's names are CUDA's with another prefix, so a translator of text such as HIPIFY does most of the work. What it
+# In the others the compiler or the library decides. HIP's names are CUDA's with another prefix, so a translator of text such as HIPIFY does most of the work. What it
 # leaves behind are assumptions. The next cell translates with two patterns. Its code lets all lanes vote and counts
 # the votes:
 

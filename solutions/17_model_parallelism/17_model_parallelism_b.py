@@ -738,10 +738,10 @@ gpulab.predict("parallel.megatron", measured=100 * 502e15 / 3072 / float(a100.pe
 #
 # ![Two ranks share an MLP. A is cut by columns, so each rank has half of the hidden values; B is cut by rows, so each rank has a part of every sum. One all-reduce adds the parts.](drawings/column_then_row.svg)
 #
-# **AutoTP** (DeepSpeed) decides it for a Hugging
-# Face model, for inference and, since 0.16.4, for training with ZeRO 0 to 2. At first it went by order and name: the
-# last linear layer before a norm and layers called `o_proj` or `down_proj` are cut by rows, all others by columns
-# (`module_inject/auto_tp.py`). PyTorch's `parallelize_module` takes such a plan written out.
+# **AutoTP** (DeepSpeed) makes this decision for a Hugging Face model, for inference and, since 0.16.4, for training
+# with ZeRO 0 to 2. Its first version went by order and names: the last linear layer before a norm and layers called
+# `o_proj` or `down_proj` are cut by rows, and all others by columns (`module_inject/auto_tp.py`). PyTorch's
+# `parallelize_module` takes a plan that you have written out.
 #
 # Names are a guess. What must a plan obey? A tensor is **whole** (every rank has all of it) or **split** (every rank
 # has some of its columns).
@@ -759,7 +759,8 @@ gpulab.predict("parallel.megatron", measured=100 * 502e15 / 3072 / float(a100.pe
 #
 # - **Input:** `modules` is a list in the order of the computation. Each is `[name, kind, inputs, size]`. `kind` is
 #   `"linear"`, `"each"`, `"heads"` or `"rows"`. `inputs` lists names of earlier modules, or `"x"`, which is whole.
-#   `size` is `[rows, columns]` of a linear layer's weights and the number of heads of `heads`. Otherwise it is 0.
+#   `size` is `[rows, columns]` of a linear layer's weights, which are its inputs and outputs. For `heads` it is the
+#   number of heads, and otherwise 0.
 # - **Output:** a dictionary with `"column"`, `"row"` or `"whole"` for the name of every linear layer.
 # - **Columns** can be split only if `ranks` divides them.
 # - **Budget:** the weights that a rank holds. Full marks need the least. There are at most eight layers to choose for.
@@ -824,14 +825,15 @@ gpulab.plot.bars(
 
 # %% [markdown]
 # **Why.** A layer cut by columns leaves a split tensor, and the next linear layer, cut by rows, makes it whole again
-# with one all-reduce. Whatever lies between them must not mix columns. So a rule that knows only names and norms cuts
-# most blocks well, but must be told about the others: `auto_tp.py` has exceptions for single models.
+# with one all-reduce. Whatever lies between them must not mix columns. A rule that knows only names and norms cuts the
+# usual blocks as your search does, but it would cut the router of a mixture of experts by columns, although a softmax
+# follows. It must be told about such cases, and `auto_tp.py` has exceptions for single models.
 #
 # ### Hiding the all-reduce
 #
 # The all-reduces remain, and the next product cannot start before them. **Domino** (DeepSpeed; G. Wang et al., 2024)
-# therefore cuts the batch, so that one part computes while another is being reduced. It can cut the weights once more
-# as well.
+# therefore cuts the batch, so that one part computes while another is being reduced. It can also cut the weights
+# further.
 #
 # **Predict.** A layer has two products of 4 ms, and after each an all-reduce of 2 ms: 12 ms in all. Now the batch is
 # cut in halves, and products and all-reduces take half as long each. Products run one after the other, and so do
@@ -881,9 +883,8 @@ gpulab.plot.timeline(
 #
 # **Colossal-AI** is another library that combines all of this. Its `Booster` wraps model and optimizer in a *plugin*:
 # `HybridParallelPlugin` joins tensor, pipeline and data parallelism, and `GeminiPlugin` is ZeRO-3 in chunks that move
-# between GPU and host memory. Its tensor parallelism comes in 1, 2, 2.5 and 3
-# dimensions. (Colossal-AI documentation,
-# "Booster API", "Booster Plugins" and "Quick Demo".)
+# between GPU and host memory. Its tensor parallelism comes in 1, 2, 2.5 and 3 dimensions. (Colossal-AI
+# documentation, "Booster API", "Booster Plugins" and "Quick Demo".)
 #
 # ## Beyond · A pipeline with unequal times
 #

@@ -447,10 +447,11 @@ for name in ("L4", "A100", "H200"):
 # | low rank (DeepSeek's MLA) | numbers a token: one short vector for all heads | must be chosen in training |
 # | fewer bits | bytes of a number | rounding |
 #
-# How much do the ways that are chosen in training save? In **MHA** every query head has keys and values of its own,
-# in **GQA** (grouped heads) several query heads share them, and in **MQA** all do. **MLA** stores one vector for all
-# heads, the **latent**, and beside it one short key that carries the position. The latent serves as key and as value
-# (lab 26 B computes with it).
+# How much do the ways that are chosen in training save? In **multi-head attention** (MHA) every query head has keys
+# and values of its own. In **grouped-query attention** (GQA) several query heads share them, and in **multi-query
+# attention** (MQA) all of them do. **Multi-head latent attention** (MLA) stores one vector for all heads, the
+# **latent**, and one short key that carries the position. The latent serves as key and as value (lab 26 B computes
+# with it).
 #
 # **Predict.** A model has 32 layers. Its latent has 512 numbers and its key with the position 64, in 16 bits. How many
 # bytes does a token take in the cache?
@@ -461,8 +462,8 @@ gpulab.predict("kv.latent", ...)
 # %% [markdown]
 # Large models run on several GPUs, which divide the query heads among them (**tensor parallelism**, lab 17). Each GPU
 # must hold the keys and values that its query heads need. Heads of keys can be divided as well, as long as there are
-# enough of them. A GPU that would get less than one head holds a copy of a head, and nobody can divide a latent by
-# heads. (So vLLM computes it: `get_num_kv_heads` in `vllm/config/model.py`, August 2026.)
+# enough of them. A GPU that would get less than one head holds a copy of a whole one. A latent has no heads to divide,
+# so every GPU holds all of it. (vLLM computes it this way, in `get_num_kv_heads` of `vllm/config/model.py`.)
 #
 # **Do.** Write `per_gpu(model, ranks)`, the bytes that a token's cache takes on each of `ranks` GPUs.
 #
@@ -963,9 +964,11 @@ arrays = [
     for x in (q, k, v, table, np.array(list(held.values()), np.int32), np.zeros((5, 16, 64), np.float32))
 ]
 report = gpulab.profile(paged, *arrays)
-print(f"{sum(held.values())} tokens in {pool} blocks: the cache takes {pool * 16 * 64 * 4:,} B")
-print(
-    f"the kernel loads {report['global_load_bytes']:,} B: what is shared is held once and loaded five times"
+print(f"{sum(held.values())} tokens in {pool} blocks")
+plot.bars(
+    {"the cache holds": pool * 16 * 64 * 4 / 1e3, "the kernel loads": report["global_load_bytes"] / 1e3},
+    "KB",
+    caption="What is shared is held once and loaded five times.",
 )
 
 # %% [markdown]
@@ -985,7 +988,7 @@ print(
 #
 # MLA has no heads in its cache, so there the two are the same (FlashInfer, "KV-Cache Layout in FlashInfer").
 #
-# **Predict.** A kernel reads the keys of one head, 64 numbers each in 16 bits, out of blocks with 8 heads. How many
+# **Predict.** A kernel reads the keys of one head, 64 numbers each in 16 bits, from blocks with 8 heads. How many
 # times as many sectors does it read in NHD as in HND?
 
 # %%
@@ -999,6 +1002,8 @@ gpulab.predict("kv.layout", ...)
 # - **Output:** a list of stretches `[first, count]`, in the order of the tokens. `first` is the place of the first
 #   number, counted in numbers from the start of the pool, and `count` says how many numbers follow each other.
 # - **As few as possible:** where one stretch ends at the place at which the next one begins, they are one.
+# - **Example:** `runs("HND", [2], 4, 3, 10, 4, 1)` is `[[280, 40]]`. Seven stretches of 4 · 10 numbers come first: three
+#   heads each of blocks 0 and 1, and head 0 of block 2.
 #
 # Full marks need every answer right. About 12 lines.
 
