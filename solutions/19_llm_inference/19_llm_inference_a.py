@@ -500,7 +500,7 @@ cached["MLA, 512 + 64"] = one_size | {"latent": 512, "place": 64}
 gpulab.predict("kv.latent", measured=per_gpu(cached["MLA, 512 + 64"], 1))
 plot.panels(
     {
-        f"KiB a token on each of {ranks} GPU{'s' * (ranks > 1)}": {
+        f"KiB a token, {f'each of {ranks} GPUs' if ranks > 1 else 'one GPU'}": {
             name: per_gpu(shape, ranks) / 1024 for name, shape in cached.items()
         }
         for ranks in (1, 4, 8)
