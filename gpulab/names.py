@@ -46,6 +46,8 @@ SHORT = {
 SHORT |= {
     "exercises.lab_08_pytorch_performance": "content.lab_08_pytorch_performance.exercises",
     "exercises.lab_11_triton_and_fusion": "content.lab_11_triton_and_fusion.exercises",
+    "exercises.lab_11_recorded": "content.lab_11_triton_and_fusion.recorded",
+    "exercises.lab_17_model_parallelism": "content.lab_17_model_parallelism.exercises",
     "exercises.lab_19_kv_cache": "content.lab_19_llm_inference.kv_cache",
 }
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from gpulab.checks.spec import Case
-from gpulab.content.lab_16_sharded_training.exercises import named_cases, ranks_case, small_transformer_case
+from gpulab.content.lab_16_sharded_training.exercises import (
+    TRANSLATED,
+    named_cases,
+    ranks_case,
+    small_transformer_case,
+)
 
 CASES: dict[str, tuple[Case, ...]] = {
     "shard.memory": named_cases("any", "one rank"),
@@ -42,4 +47,5 @@ CASES: dict[str, tuple[Case, ...]] = {
         "GPUs left over",
         "two of three",
     ),
+    "shard.translate": named_cases(*TRANSLATED),
 }

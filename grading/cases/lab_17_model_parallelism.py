@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gpulab.checks.spec import Case
 from gpulab.content.lab_17_model_parallelism.exercises import (
+    CUT_KINDS,
+    cut_cases,
     layout_case,
     named_cases,
     pipeline_case,
@@ -44,4 +46,5 @@ CASES: dict[str, tuple[Case, ...]] = {
         layout_case("large", 16, 4, 80, vary=True),
         Case("four other clusters", {"clusters": "others"}),
     ),
+    "parallel.cut": cut_cases(*CUT_KINDS, suffix=", others"),
 }

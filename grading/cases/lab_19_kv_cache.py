@@ -6,6 +6,8 @@ from gpulab.checks.spec import Case
 from gpulab.content.lab_19_llm_inference.kv_cache import (
     ALLOCATED,
     COUNTED,
+    LAID_OUT,
+    PER_GPU,
     branches_case,
     cache_case,
     kinds,
@@ -26,6 +28,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         step_case(2, 2, 8, 2, 3, 1),
         step_case(16, 2, 64, 1, 1300, 600),
     ),
+    "kv.per_gpu": kinds(*PER_GPU, suffix=", others"),
     "kv.quantise": (
         cache_case("few tokens", 4, 8),
         cache_case("zeros", 10, 12, "zeros"),
@@ -45,6 +48,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         paged_case(2, 50, 1, scale=30),
         paged_case(90, 9, 20, 4, 35),
     ),
+    "kv.runs": kinds(*LAID_OUT, suffix=", others"),
     "kv.rolled": (
         rolled_case(2, 2, 8, 6, 0),
         rolled_case(4, 2, 8, 9, 4),

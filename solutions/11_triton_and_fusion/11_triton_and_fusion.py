@@ -1132,8 +1132,129 @@ for fn in (softmax_by_operators, dense, block):
 #
 # **Auto-tuning** is a search by measurement, over the settings of one kernel (section 7) or over whole schedules
 # (TVM). Its result holds for one shape, one GPU and one version.
+
+# %% [markdown]
+# ### The same softmax in XLA
 #
-# **Portability.** What if the GPU is not NVIDIA's?
+# **JAX** turns a function of `jax.numpy` into **HLO**, a graph of array operations, and **XLA** compiles it. On a CPU
+# you can look at both. JAX is not part of this course's set-up. Where it is missing, the cells below show what was
+# recorded with it, and their first line says so.
+#
+# Section 1's softmax has five operations. Inductor made one kernel of them.
+#
+# **Predict.** How many pieces does XLA make of it on a CPU?
+
+# %%
+gpulab.predict("triton.xla", ...)
+
+# %%
+from gpulab.exercises.lab_11_recorded import recorded
+
+
+@recorded("jax")
+def softmax_in_xla():
+    import re
+
+    import jax
+    import jax.numpy as jnp
+
+    def softmax(x):
+        powers = jnp.exp(x - x.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    def main_lines(text):
+        lines = text[text.index("ENTRY") :].splitlines()[1:]
+        return [re.sub(r", (metadata|backend_config)=.*", "", line) for line in lines if "=" in line]
+
+    lowered = jax.jit(softmax).lower(jnp.ones((64, 781)))
+    written, compiled = lowered.as_text(dialect="hlo"), lowered.compile().as_text()
+    print("HLO as it was written:", *main_lines(written), sep="\n")
+    print("\nHLO after XLA's passes:", *main_lines(compiled), sep="\n")
+    return {"written": main_lines(written), "compiled": main_lines(compiled)}
+
+
+hlo = softmax_in_xla()
+
+# %% [markdown]
+# Each line is an operation: the shape of the result, the operation's name, and its operands in parentheses. A `fusion`
+# calls a function with several operations in it, which run as one piece. How many elements would move if every line
+# read its operands from memory and wrote its result there?
+
+
+# %%
+def elements_moved(lines):
+    """Elements that all lines read and write, parameters and constants left out."""
+    sizes, total = {}, 0
+    for line in lines:
+        name, _, rest = line.strip().removeprefix("ROOT ").partition(" = ")
+        shape, call = rest.partition("[")[2].partition("]")[0::2]
+        sizes[name] = int(np.prod([int(n) for n in shape.split(",") if n]))
+        operation, _, operands = call.partition("} ")[2].partition("(")
+        if operation and operation not in ("parameter", "constant"):
+            read = operands.partition(")")[0].split(", ")
+            total += sizes[name] + sum(sizes[each] for each in read)
+    return total
+
+
+pieces = sum(" fusion(" in line for line in hlo["compiled"])
+gpulab.predict("triton.xla", measured=pieces)
+plot.bars(
+    {
+        "HLO, line by line": elements_moved(hlo["written"]) / (64 * 781),
+        f"XLA's {pieces} pieces on a CPU": elements_moved(hlo["compiled"]) / (64 * 781),
+        "one kernel": 2,
+    },
+    "MN elements moved",
+    caption="Fusion leaves less than half of what HLO names, and one kernel less than half of that.",
+)
+
+# %% [markdown]
+# **Why.** In HLO every broadcast is an operation of its own. Nobody would run it like that, but it is easy to rewrite,
+# and fusion removes the broadcasts again. XLA also changed the arithmetic. It divides only 64 times and
+# multiplies for the rest. What it fuses depends on the target, and this is its back end for CPUs.
+#
+# **Pallas** is JAX's language for kernels. As in Triton, a program has a block. But you do not compute addresses: a
+# `BlockSpec` says which block each program gets. `interpret=True` runs a kernel anywhere, slowly.
+#
+# **Predict.** A kernel's body prints its block's shape with Python's `print`, and the grid has eight programs. How
+# many times does it print?
+
+# %%
+gpulab.predict("triton.traced", ...)
+
+
+# %%
+@recorded("jax")
+def softmax_in_pallas():
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+
+    traced = []
+
+    def kernel(x, out):
+        print("Python runs the body on", x)
+        traced.append(x.shape)
+        powers = jnp.exp(x[...] - x[...].max(axis=1, keepdims=True))
+        out[...] = powers / powers.sum(axis=1, keepdims=True)
+
+    rows = pl.BlockSpec((8, 781), lambda program: (program, 0))  # block (program, 0) of 8 rows
+    result = jax.ShapeDtypeStruct((64, 781), jnp.float32)
+    run = pl.pallas_call(kernel, result, grid=(8,), in_specs=[rows], out_specs=rows, interpret=True)
+    x = jax.random.normal(jax.random.key(0), (64, 781))
+    print("largest difference from jax.nn.softmax:", float(abs(run(x) - jax.nn.softmax(x, axis=1)).max()))
+    return len(traced)
+
+
+gpulab.predict("triton.traced", measured=softmax_in_pallas())
+
+# %% [markdown]
+# **Why.** Python sees the body once, with a reference in place of the data, as Triton's compiler sees a kernel's text
+# once. So a Python `if` on a value cannot work here, and `jnp.where` or `pl.when` takes its place.
+#
+# ### Other makers' GPUs
+#
+# What if the GPU is not NVIDIA's?
 #
 # | layer | what it is | who is behind it |
 # |---|---|---|
@@ -1146,6 +1267,88 @@ for fn in (softmax_by_operators, dense, block):
 #
 # Portable code runs elsewhere, but to run *fast* there it must be tuned again. AMD's data-centre GPUs have 64 lanes
 # in a wavefront, other sizes of shared memory and other matrix instructions.
+#
+# Here is y = a·x + y in four of them. Only the first line says how many threads there are:
+#
+#     saxpy<<<(n + 255) / 256, 256>>>(n, a, x, y);                                        // CUDA and HIP
+#     #pragma omp target teams distribute parallel for map(to: x[:n]) map(tofrom: y[:n])  // OpenMP, then a loop
+#     queue.parallel_for(n, [=](auto i) { y[i] += a * x[i]; });                           // SYCL
+#     Kokkos::parallel_for(n, KOKKOS_LAMBDA(int i) { y(i) += a * x(i); });                // Kokkos
+#
+# In the others the compiler or the library decides. HIP's names are CUDA's with another prefix, so a translator of text such as HIPIFY does most of the work. What it
+# leaves behind are assumptions. The next cell translates with two patterns. Its code lets all lanes vote and counts
+# the votes:
+
+# %%
+import re
+
+VOTES = """
+unsigned votes = __ballot_sync(0xffffffff, x[i] > 0);  // a bit for each lane
+if (threadIdx.x % warpSize == 0) atomicAdd(count, __popc(votes));
+cudaDeviceSynchronize();"""
+print(re.sub(r"\bcuda(?=[A-Z])", "hip", re.sub(r"_sync\(0xffffffff, ", "(", VOTES)))
+
+# %% [markdown]
+# **Predict.** On a GPU with 64 lanes in a wavefront, `__ballot` returns 64 bits. All 64 lanes vote yes. What is
+# counted?
+
+# %%
+gpulab.predict("triton.votes", ...)
+
+# %%
+counted = {}
+for lanes in (32, 64):
+    ballot = sum(1 << lane for lane in range(lanes))  # what __ballot returns: all bits set
+    votes = ballot & 0xFFFFFFFF  # what an `unsigned` keeps of it
+    counted[f"{lanes} lanes"] = {"counted": votes.bit_count(), "cut off": lanes - votes.bit_count()}
+gpulab.predict("triton.votes", measured=votes.bit_count())
+plot.stacked(counted, "votes", "On 64 lanes half of the votes are lost, and nothing says so.")
+
+# %% [markdown]
+# **Why.** The code compiles on both and is wrong on one of them. AMD's guide asks for `warpSize` in place of 32, and
+# for a careful review of translated code (AMD, "HIP C++ language extensions"). A variable of type `unsigned long
+# long`, counted with `__popcll`, is right on both.
+#
+# A layer can also choose what should differ between machines. A `View` of Kokkos is an array whose order in memory
+# depends on where the loop over its first index runs. On a GPU it is `LayoutLeft`, in which the first index varies
+# fastest. On a CPU it is `LayoutRight`, as in C (Kokkos, "View: Multidimensional array", section 6.3.3).
+#
+# **Predict.** A thread sums a row of 64 numbers, and neighbouring threads have neighbouring rows. How many times as
+# many sectors does it read in `LayoutRight` as in `LayoutLeft`?
+
+# %%
+gpulab.predict("triton.view", ...)
+
+
+# %%
+@cuda.jit
+def row_sums(a, step_row, step_column, columns, out):
+    """The body is the same for every layout; the steps are the View."""
+    i = cuda.grid(1)
+    if i < out.shape[0]:
+        total = np.float32(0)
+        for j in range(columns):
+            total += a[i * step_row + j * step_column]
+        out[i] = total
+
+
+matrix, seen = rng.standard_normal((1024, 64)).astype(np.float32), {}
+for layout, order, step_row, step_column in (("LayoutRight", "C", 64, 1), ("LayoutLeft", "F", 1, 1024)):
+    flat, sums = (cuda.to_device(x) for x in (matrix.ravel(order), np.zeros(1024, np.float32)))
+    report = gpulab.profile(row_sums[8, 128], flat, step_row, step_column, 64, sums)
+    seen[layout] = report["global_load_sectors"]
+    print(f"{layout:12} right: {np.allclose(sums.copy_to_host(), matrix.sum(1), atol=1e-4)}")
+gpulab.predict("triton.view", measured=seen["LayoutRight"] / seen["LayoutLeft"])
+plot.bars(
+    seen,
+    "sectors read",
+    caption="The same kernel on the same matrix: in LayoutLeft a warp reads neighbours.",
+)
+
+# %% [markdown]
+# **Why.** The source does not say which layout it gets, so it can be fast on both machines. That is *performance*
+# portability, and it works because the layer owns the array as well as the loop. HIP, SYCL and OpenMP leave the
+# layout to you.
 
 # %% [markdown]
 # **Planners** decide for devices what Inductor decides for kernels. Lab 17 does this by hand.
@@ -1260,10 +1463,11 @@ gpulab.recap("11")
 #    https://doi.org/10.1109/CGO51591.2021.9370308
 # 6. P. Tillet, H. T. Kung, D. Cox, "Triton: an intermediate language and compiler for tiled neural network
 #    computations", MAPL 2019. https://doi.org/10.1145/3315508.3329973; documentation: https://triton-lang.org
-# 7. AMD, *HIPIFY*. https://rocm.docs.amd.com/projects/HIPIFY
+# 7. AMD, *HIPIFY*. https://rocm.docs.amd.com/projects/HIPIFY; *HIP C++ language extensions*.
+#    https://rocm.docs.amd.com/projects/HIP
 # 8. Khronos, *SYCL*. https://www.khronos.org/sycl/; AdaptiveCpp. https://github.com/AdaptiveCpp/AdaptiveCpp
 # 9. OpenMP ARB, *OpenMP specification*. https://www.openmp.org/specifications/
-# 10. Kokkos. https://kokkos.org; RAJA. https://github.com/LLNL/RAJA
+# 10. Kokkos, *View: Multidimensional array*. https://kokkos.org/kokkos-core-wiki; RAJA. https://github.com/LLNL/RAJA
 # 11. J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011.
 #     https://doi.org/10.1145/2063384.2063405
 # 12. Z. Jia, M. Zaharia, A. Aiken, "Beyond Data and Model Parallelism for Deep Neural Networks", MLSys 2019.

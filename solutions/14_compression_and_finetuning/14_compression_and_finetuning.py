@@ -910,11 +910,76 @@ plot.bars(
 #
 # ### Recipes that join sharding and adapters
 #
-# *DeepSpeed ZeRO-2 and QLoRA:* ZeRO-2 shards gradients and optimiser states but not weights, so each GPU holds all
-# weights. 64 billion parameters fit on one A100 because of the 4 bits, not because of ZeRO. *FSDP and QLoRA* shards
-# the weights as well. FSDP shards only tensors of floating-point types, so bitsandbytes stores 4-bit weights in BF16
-# tensors (`bnb_4bit_quant_storage`, the same type as the rest). Then 70 billion parameters fit on two GPUs with 24 GB
-# (bitsandbytes documentation, "FSDP-QLoRA").
+# Several GPUs can share what training keeps (lab 16). What does that save if only adapters learn? There are three
+# recipes. With **DDP** every GPU keeps everything. **ZeRO-2** divides gradients and optimiser states among the GPUs,
+# but not weights. **FSDP** divides the weights as well, and gathers them layer by layer.
+#
+# **Predict.** Take the model of 64 billion parameters above with QLoRA: 33 GB of frozen weights and 0.19 billion
+# numbers that learn. How many GB does ZeRO-2 keep on each of 8 GPUs, without activations?
+
+# %%
+gpulab.predict("compress.recipe", ...)
+
+# %%
+gpulab.need(workload)
+
+
+def per_gpu(way, base, gpus):
+    """Bytes on each GPU for the larger model: frozen weights, and what learns."""
+    learning, held, _ = workload(*sizes["64 billion"], base)
+    frozen = held - 16 * learning
+    if way == "DDP":
+        return frozen + 16 * learning
+    if way == "ZeRO-2":  # of 16 bytes, 2 are the weight, which every GPU keeps
+        return frozen + (2 + 14 / gpus) * learning
+    return (frozen + 16 * learning) / gpus
+
+
+gpulab.predict("compress.recipe", measured=per_gpu("ZeRO-2", "QLoRA", 8) / 1e9)
+plot.bars(
+    {
+        f"{way} and {base}": round(per_gpu(way, base, 8) / 1e9, 1)
+        for base in ("LoRA", "QLoRA")
+        for way in ("DDP", "ZeRO-2", "FSDP")
+    },
+    "GB on each of 8 GPUs, without activations",
+    budget=24,
+    caption="The budget is a GPU of 24 GB. ZeRO-2 hardly differs from DDP; only FSDP divides the frozen weights.",
+)
+
+# %% [markdown]
+# **Why.** What ZeRO-2 divides is small, because few numbers learn. A published recipe reads "ZeRO-2 and QLoRA", and it
+# fits because of the 4 bits. Only FSDP brings this model to a small GPU. The figure leaves out the layer that FSDP has
+# gathered, and activations.
+#
+# FSDP has one difficulty: it shards only tensors of floating-point types, and all tensors of a group must have the
+# same type. Codes of 4 bits are no floats, so bitsandbytes stores them *as if* they were
+# (`bnb_4bit_quant_storage=torch.bfloat16`; bitsandbytes documentation, "FSDP-QLoRA"). Does that harm them?
+
+# %%
+codes = torch.randint(0, 256, (1 << 16,), dtype=torch.uint8)  # two codes in each byte
+stored = codes.view(torch.bfloat16)  # the same bytes under another type
+
+
+def changed(tensor):
+    """% of bytes that are no longer the codes, after sharding and gathering."""
+    gathered = torch.cat(list(tensor.chunk(4)))
+    return 100 * float((gathered.view(torch.uint8) != codes).float().mean())
+
+
+plot.bars(
+    {
+        "sharded and gathered": changed(stored),
+        "cast to float16 and back": changed(stored.to(torch.float16).to(torch.bfloat16)),
+    },
+    "% of the bytes changed",
+    caption="Moving bytes harms no code. Converting numbers that are none destroys most of them.",
+)
+
+# %% [markdown]
+# **Why.** A view changes no byte, and sharding only moves bytes. A cast, however, rounds "numbers" that are none. It
+# happens if the group's other tensors have another type. So the storage type must be that of the rest. With it, 70
+# billion parameters fit on two GPUs with 24 GB (the same documentation), if activations are kept small.
 #
 # ![A sharded base with an adapter: the frozen weights lie in four bits, a part on each rank, and are gathered layer by layer; the thin matrices are learnt in 16 bits, and only their gradients are exchanged.](drawings/sharded_base.svg)
 #

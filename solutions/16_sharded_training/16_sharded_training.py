@@ -1005,24 +1005,174 @@ for gpus in (4, 8):
 # (Flags as in its `examples_deepspeed`, July 2025.) Pipelines are combined with ZeRO-1 only, because a step
 # has many backwards. With stage 2 each would reduce-scatter gradients, and with stage 3 it would also gather
 # the weights. Megatron-LM's own ZeRO-1 is called `--use-distributed-optimizer`.
+#
+# The JSON file repeats numbers of the command, and nobody writes down the data-parallel ranks. So one of the
+# two can be worked out from the other. **NeMo 2.0**, which is built on Megatron Core, takes the same numbers as
+# arguments of Python objects. For the command above with `--seq-length 2048 --bf16`, on 1,024 GPUs, they are:
+
+# %%
+EXAMPLE = {
+    "deepspeed": {
+        "train_batch_size": 1536,
+        "train_micro_batch_size_per_gpu": 1,
+        "gradient_accumulation_steps": 48,
+        "zero_optimization": {"stage": 1},
+        "bf16": {"enabled": True},
+    },
+    "strategy": {  # nl.MegatronStrategy
+        "tensor_model_parallel_size": 8,
+        "pipeline_model_parallel_size": 4,
+        "sequence_parallel": False,
+    },
+    "trainer": {"devices": 8, "num_nodes": 128},  # nl.Trainer; devices are those of a node
+    "data": {"seq_length": 2048, "micro_batch_size": 1, "global_batch_size": 1536},  # llm.MockDataModule
+}
+
+# %% [markdown]
+# **Do.** Write `translate(command, gpus)` for nodes of 8 GPUs.
+#
+# - **Input:** `command` is the list of words behind the program's name, such as `["--micro-batch-size", "1",
+#   "--bf16"]`. A value may also be joined to its flag, as in `"--zero-stage=1"`. No value begins with `--`. `gpus`
+#   is a multiple of 8.
+# - **Flags:** those of the command above, and `--seq-length`, `--sequence-parallel`, `--bf16` or `--fp16`, and
+#   others that do not matter. The two sizes for tensors and pipelines are 1 if they are missing. Micro-batch,
+#   batch, length and stage are always given.
+# - **Output:** a dictionary like `EXAMPLE`. `"bf16"` or `"fp16"` is in `"deepspeed"` only if its flag is
+#   given.
+# - **Or `None`**, if the command cannot run: tensor × pipeline does not divide the GPUs, the batch does not
+#   divide into micro-batches for all data-parallel ranks, or a pipeline meets a stage above 1.
+#
+# Full marks need every answer right. About 30 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "translate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def translate(command, gpus):
+    ### BEGIN SOLUTION
+    words = [part for word in command for part in word.split("=", 1)]
+    flags = {}
+    for word in words:
+        if word.startswith("--"):
+            flag = word
+            flags[flag] = True
+        else:
+            flags[flag] = word
+    tensor = int(flags.get("--tensor-model-parallel-size", 1))
+    pipeline = int(flags.get("--pipeline-model-parallel-size", 1))
+    micro, batch = int(flags["--micro-batch-size"]), int(flags["--global-batch-size"])
+    stage, ranks = int(flags["--zero-stage"]), gpus // (tensor * pipeline)
+    if gpus % (tensor * pipeline) or batch % (micro * ranks) or (pipeline > 1 and stage > 1):
+        return None
+    deepspeed = {
+        "train_batch_size": batch,
+        "train_micro_batch_size_per_gpu": micro,
+        "gradient_accumulation_steps": batch // (micro * ranks),
+        "zero_optimization": {"stage": stage},
+    }
+    for kind in ("bf16", "fp16"):
+        if f"--{kind}" in flags:
+            deepspeed[kind] = {"enabled": True}
+    strategy = {
+        "tensor_model_parallel_size": tensor,
+        "pipeline_model_parallel_size": pipeline,
+        "sequence_parallel": "--sequence-parallel" in flags,
+    }
+    data = {
+        "seq_length": int(flags["--seq-length"]),
+        "micro_batch_size": micro,
+        "global_batch_size": batch,
+    }
+    trainer = {"devices": 8, "num_nodes": gpus // 8}
+    return {"deepspeed": deepspeed, "strategy": strategy, "trainer": trainer, "data": data}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "translate-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("shard.translate", translate)
+
+# %%
+gpulab.need(translate)
+
+BLOOM_LIKE = [
+    "--pipeline-model-parallel-size",
+    "4",
+    "--micro-batch-size",
+    "1",
+    "--global-batch-size",
+    "1536",
+    "--seq-length",
+    "2048",
+    "--bf16",
+    "--zero-stage",
+    "1",
+    "--tensor-model-parallel-size",
+]
+print("1,024 GPUs as above is the example:", translate([*BLOOM_LIKE, "8"], 1024) == EXAMPLE)
+steps = {}
+for gpus in (128, 256, 512, 1000, 1024, 2048):
+    made = translate([*BLOOM_LIKE, "8"], gpus)
+    steps[f"{gpus:,} GPUs"] = made["deepspeed"]["gradient_accumulation_steps"] if made else 0
+gpulab.plot.bars(
+    steps,
+    "accumulation steps",
+    caption="Twice the GPUs, half the steps. 1,000 GPUs cannot be divided by 8 · 4, so nothing runs.",
+)
+
+# %% [markdown]
+# **Why.** A command, a file and an object say the same, and every one of them leaves something out that follows
+# from the number of GPUs. If a number is written down twice, as the batch here, the two can contradict each
+# other after the next change. So let one of them be made from the other.
 
 # %% [markdown]
 # ### NeMo: configuration in Python
 #
-# NeMo 1.0 was configured in YAML. **NeMo 2.0** (2024), which builds on Megatron Core, is configured in
-# Python.
+# NeMo 1.0 was configured in YAML, and its models read it with defaults, as in
+# `cfg.get('tensor_model_parallel_size', 1)` (`megatron_base_model.py`). **NeMo 2.0** (2024) is configured in
+# Python, as in `strategy` above. What difference does that make?
 #
-# <details><summary>What such a configuration looks like, and what comes after NeMo 2.0</summary>
-#
-#     strategy = nl.MegatronStrategy(tensor_model_parallel_size=8, pipeline_model_parallel_size=4,
-#                                    context_parallel_size=1, sequence_parallel=True)
-#     trainer = nl.Trainer(devices=8, num_nodes=128, strategy=strategy, max_steps=1000)
-#     data = llm.MockDataModule(seq_length=2048, micro_batch_size=1, global_batch_size=1536)
+# **Predict.** A YAML file says `tensor_model_paralel_size: 8`. How many ranks share a layer?
+
+# %%
+gpulab.predict("shard.typo", ...)
+
+# %%
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Strategy:  # ours, in the manner of nl.MegatronStrategy
+    tensor_model_parallel_size: int = 1
+    pipeline_model_parallel_size: int = 1
+
+
+from_yaml = {"tensor_model_paralel_size": 8}  # what a reader of YAML returns
+gpulab.predict("shard.typo", measured=from_yaml.get("tensor_model_parallel_size", 1))
+try:
+    Strategy(tensor_model_paralel_size=8)
+except TypeError as error:
+    print("Python, before anything is launched:", error)
+
+gpulab.need(memory)
+seventy_billion, gpus, base = 70_000_000_000, 512, Strategy(pipeline_model_parallel_size=4)
+needs = {}
+for tensor in (1, 2, 4, 8):
+    strategy = replace(base, tensor_model_parallel_size=tensor)
+    cut = strategy.tensor_model_parallel_size * strategy.pipeline_model_parallel_size
+    needs[f"tensor {tensor}, pipeline 4"] = memory(seventy_billion // cut, gpus // cut, 1) / 1e9
+gpulab.plot.bars(
+    needs,
+    "GB for states per GPU, 70 billion parameters on 512 GPUs, ZeRO-1",
+    budget=80,
+    caption="A loop in Python makes four configurations and says which of them leave room for activations.",
+)
+
+# %% [markdown]
+# **Why.** The misspelt key is one that nobody reads, so the run starts, without tensor parallelism. A constructor
+# knows its arguments. And what is Python can be computed: a loop makes variants, and a function that checks
+# memory or the batch runs before a GPU is rented.
 #
 # *NeMo-Run* wraps such calls (`run.Partial`) and launches them. **AutoModel** trains Hugging Face models with
 # FSDP2. By 2026 NVIDIA's guide recommends moving to *Megatron Bridge*, which has the same ideas. (NeMo
 # Framework User Guide 25.02; "NeMo 2.0 to Megatron Bridge Migration Guide", 2026.)
-# </details>
 
 # %% [markdown]
 # ## 10 · Which framework, which recipe

@@ -734,13 +734,159 @@ gpulab.predict("parallel.megatron", measured=100 * 502e15 / 3072 / float(a100.pe
 # 2025). Only data parallelism crosses the distance, with an all-reduce in levels (lab 18) and in chunks that
 # overlap with backward.
 #
-# **AutoTP** (DeepSpeed) finds out which linear layers of a Hugging Face model to cut by columns and which by
-# rows, and where the all-reduces belong, for inference and, since 0.16.4, for training with ZeRO. PyTorch's
-# `parallelize_module` takes such a plan written out.
+# ### Who decides what to cut?
 #
-# **Domino** (DeepSpeed; G. Wang et al., 2024) cuts the batch and the weights of a tensor-parallel layer once
-# more, so that one part computes while another is being reduced. Its headline says "communication-free", but
-# its text says near-complete *hiding*. All bytes are still sent.
+# In part A you knew which matrix to cut by columns and which by rows.
+#
+# ![Two ranks share an MLP. A is cut by columns, so each rank has half of the hidden values; B is cut by rows, so each rank has a part of every sum. One all-reduce adds the parts.](drawings/column_then_row.svg)
+#
+# **AutoTP** (DeepSpeed) makes this decision for a Hugging Face model, for inference and, since 0.16.4, for training
+# with ZeRO 0 to 2. Its first version went by order and names: the last linear layer before a norm and layers called
+# `o_proj` or `down_proj` are cut by rows, and all others by columns (`module_inject/auto_tp.py`). PyTorch's
+# `parallelize_module` takes a plan that you have written out.
+#
+# Names are a guess. What must a plan obey? A tensor is **whole** (every rank has all of it) or **split** (every rank
+# has some of its columns).
+#
+# | module | takes | gives |
+# |---|---|---|
+# | linear, `"column"` | a whole tensor | a split one |
+# | linear, `"row"` | a split tensor | a whole one, after an all-reduce |
+# | linear, `"whole"` | a whole tensor | a whole one; every rank holds all weights |
+# | `each`: number by number, such as a GELU or a product | inputs that are all whole or all split | the same |
+# | `heads`: attention | as `each`; split only if the ranks divide the heads | the same |
+# | `rows`: a norm, a softmax, a sum with the block's input | whole tensors | a whole one |
+#
+# **Do.** Write `cut(modules, ranks)`, which finds the plan in which a rank holds the fewest weights.
+#
+# - **Input:** `modules` is a list in the order of the computation. Each is `[name, kind, inputs, size]`. `kind` is
+#   `"linear"`, `"each"`, `"heads"` or `"rows"`. `inputs` lists names of earlier modules, or `"x"`, which is whole.
+#   `size` is `[rows, columns]` of a linear layer's weights, which are its inputs and outputs. For `heads` it is the
+#   number of heads, and otherwise 0.
+# - **Output:** a dictionary with `"column"`, `"row"` or `"whole"` for the name of every linear layer.
+# - **Columns** can be split only if `ranks` divides them.
+# - **Budget:** the weights that a rank holds. Full marks need the least. There are at most eight layers to choose for.
+#
+# About 20 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "cut", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def cut(modules, ranks):
+    ### BEGIN SOLUTION
+    linears = [name for name, kind, *_ in modules if kind == "linear"]
+    best, least = None, float("inf")
+    for wishes in itertools.product(("column", "whole"), repeat=len(linears)):
+        wish = dict(zip(linears, wishes, strict=True))
+        split, ways, held = {"x": False}, {}, 0
+        for name, kind, inputs, size in modules:
+            states = {split[each] for each in inputs}
+            if kind == "linear":
+                ways[name] = "row" if True in states else wish[name]
+                split[name] = ways[name] == "column"
+                if split[name] and size[1] % ranks:
+                    break
+                held += size[0] * size[1] / (1 if ways[name] == "whole" else ranks)
+            else:
+                refused = kind == "rows" or (kind == "heads" and size % ranks)
+                if len(states) > 1 or (True in states and refused):
+                    break
+                split[name] = True in states
+        else:
+            if held < least:
+                best, least = ways, held
+    return best
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "cut-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("parallel.cut", cut)
+
+# %%
+gpulab.need(cut)
+from gpulab.exercises.lab_17_model_parallelism import block
+
+shares = {}
+for said, kind, heads in (
+    ("attention, 8 heads", "attention", 8),
+    ("attention, 6 heads", "attention", 6),
+    ("gated MLP", "gated", 8),
+    ("latent attention", "latent", 8),
+):
+    modules = block(kind, 1024, 512 if kind == "latent" else 4096, heads)
+    ways = cut(modules, 4)
+    weights = {name: size[0] * size[1] for name, what, _, size in modules if what == "linear"}
+    held = sum(n / (1 if ways[name] == "whole" else 4) for name, n in weights.items())
+    shares[said] = 100 * held / sum(weights.values())
+    print(f"{said:20}", ", ".join(f"{name} {way}" for name, way in ways.items()))
+gpulab.plot.bars(
+    shares,
+    "% of a block's weights on each of 4 ranks",
+    budget=25,
+    caption="A quarter is the least. Six heads cannot be dealt to four ranks, and a norm in between keeps a layer whole.",
+)
+
+# %% [markdown]
+# **Why.** A layer cut by columns leaves a split tensor, and the next linear layer, cut by rows, makes it whole again
+# with one all-reduce. Whatever lies between them must not mix columns. A rule that knows only names and norms cuts the
+# usual blocks as your search does, but it would cut the router of a mixture of experts by columns, although a softmax
+# follows. It must be told about such cases, and `auto_tp.py` has exceptions for single models.
+#
+# ### Hiding the all-reduce
+#
+# The all-reduces remain, and the next product cannot start before them. **Domino** (DeepSpeed; G. Wang et al., 2024)
+# therefore cuts the batch, so that one part computes while another is being reduced. It can also cut the weights
+# further.
+#
+# **Predict.** A layer has two products of 4 ms, and after each an all-reduce of 2 ms: 12 ms in all. Now the batch is
+# cut in halves, and products and all-reduces take half as long each. Products run one after the other, and so do
+# all-reduces. How many ms does the layer take?
+
+# %%
+gpulab.predict("parallel.domino", ...)
+
+
+# %%
+def overlapped(parts, product=4.0, reduce=2.0, products=2):
+    """Spans of one layer whose batch is cut into `parts`, all-reduces beside the products."""
+    spans, reduced, computing, sending = [], [0.0] * parts, 0.0, 0.0
+    for number in range(products):
+        for part in range(parts):
+            start = max(computing, reduced[part])
+            computing = start + product / parts
+            begins = max(computing, sending)
+            sending = reduced[part] = begins + reduce / parts
+            said = f"{number + 1}{'abcd'[part]}"
+            spans.append(gpulab.plot.Span("products", start, computing, said, f"part {'abcd'[part]}"))
+            spans.append(gpulab.plot.Span("all-reduces", begins, sending, said, f"part {'abcd'[part]}"))
+    return spans
+
+
+def layer_time(parts, **times):
+    return max(span.stop for span in overlapped(parts, **times))
+
+
+gpulab.predict("parallel.domino", measured=layer_time(2))
+for reduce in (2.0, 6.0):
+    print(
+        f"all-reduces of {reduce:.0f} ms:",
+        ", ".join(f"{layer_time(n, reduce=reduce):g} ms in {n} part{'s' * (n > 1)}" for n in (1, 2, 4)),
+    )
+gpulab.plot.timeline(
+    overlapped(2),
+    "ms",
+    caption="While half b is computed, half a is reduced. Only the last all-reduce has nothing to hide behind.",
+)
+
+# %% [markdown]
+# **Why.** In a model of many layers even that last all-reduce hides behind the next layer. Domino's headline says
+# "communication-free", but its text says near-complete *hiding*. All bytes are still sent, and if they take longer
+# than the products, as with 6 ms, the excess stays visible. More parts also make products thinner, which the model
+# above ignores and a GPU does not.
+#
+# **Colossal-AI** is another library that combines all of this. Its `Booster` wraps model and optimizer in a *plugin*:
+# `HybridParallelPlugin` joins tensor, pipeline and data parallelism, and `GeminiPlugin` is ZeRO-3 in chunks that move
+# between GPU and host memory. Its tensor parallelism comes in 1, 2, 2.5 and 3 dimensions. (Colossal-AI
+# documentation, "Booster API", "Booster Plugins" and "Quick Demo".)
 #
 # ## Beyond · A pipeline with unequal times
 #
@@ -811,6 +957,7 @@ gpulab.recap("17")
 # | slowest stage | it sets the pace; embedding and head count as layers |
 # | MoE, bytes that a rank sends | about 2 · k · its tokens · width · bytes · (ranks − 1) / ranks, for top-k |
 # | rank map | tensor inside a node; next to it data or pipeline, whichever sends more bytes |
+# | which matrix to cut how | by columns, then what mixes no columns, then by rows: one all-reduce |
 # | memory | 16 B · parameters / (t · p) + 34 B · tokens · width · layers / (t · p) · min(p, m) |
 #
 # ### Claims you will meet, and what is right
@@ -838,4 +985,7 @@ gpulab.recap("17")
 # 6. G. Wang et al., "Domino", 2024. https://arxiv.org/abs/2409.15241
 # 7. DeepSpeed, tutorials "Automatic Tensor Parallelism" for inference and for training.
 #    https://www.deepspeed.ai/tutorials/autotp-training
-# 8. PyTorch, "Pipeline Parallelism". https://docs.pytorch.org/docs/stable/distributed.pipelining.html
+# 8. DeepSpeed, "Domino: Communication-Free LLM Training Engine", `blogs/deepspeed-domino`.
+#    https://github.com/deepspeedai/DeepSpeed
+# 9. Colossal-AI, "Booster API" and "Booster Plugins". https://colossalai.org/docs/basics/booster_plugins
+# 10. PyTorch, "Pipeline Parallelism". https://docs.pytorch.org/docs/stable/distributed.pipelining.html

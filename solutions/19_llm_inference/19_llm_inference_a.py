@@ -447,6 +447,75 @@ for name in ("L4", "A100", "H200"):
 # | low rank (DeepSeek's MLA) | numbers a token: one short vector for all heads | must be chosen in training |
 # | fewer bits | bytes of a number | rounding |
 #
+# How much do the ways that are chosen in training save? In **multi-head attention** (MHA) every query head has keys
+# and values of its own. In **grouped-query attention** (GQA) several query heads share them, and in **multi-query
+# attention** (MQA) all of them do. **Multi-head latent attention** (MLA) stores one vector for all heads, the
+# **latent**, and one short key that carries the position. The latent serves as key and as value (lab 26 B computes
+# with it).
+#
+# **Predict.** A model has 32 layers. Its latent has 512 numbers and its key with the position 64, in 16 bits. How many
+# bytes does a token take in the cache?
+
+# %%
+gpulab.predict("kv.latent", ...)
+
+# %% [markdown]
+# Large models run on several GPUs, which divide the query heads among them (**tensor parallelism**, lab 17). Each GPU
+# must hold the keys and values that its query heads need. Heads of keys can be divided as well, as long as there are
+# enough of them. A GPU that would get less than one head holds a copy of a whole one. A latent has no heads to divide,
+# so every GPU holds all of it. (vLLM computes it this way, in `get_num_kv_heads` of `vllm/config/model.py`.)
+#
+# **Do.** Write `per_gpu(model, ranks)`, the bytes that a token's cache takes on each of `ranks` GPUs.
+#
+# - **Input:** `model` is a dictionary with `layers` and `bytes` (of one number). It also has either `kv_heads` and
+#   `head_dim`, or `latent` and `place`, which are the numbers in the latent and in the key with the position.
+# - **Divisions:** `kv_heads` is a multiple of `ranks`, or `ranks` is a multiple of `kv_heads`.
+# - **Output:** a number. Full marks need every answer right.
+#
+# About 6 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "per-gpu", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def per_gpu(model, ranks):
+    ### BEGIN SOLUTION
+    if "latent" in model:
+        numbers = model["latent"] + model["place"]
+    else:
+        numbers = 2 * max(1, model["kv_heads"] // ranks) * model["head_dim"]
+    return model["layers"] * numbers * model["bytes"]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "per-gpu-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("kv.per_gpu", per_gpu)
+
+# %%
+gpulab.need(per_gpu)
+one_size = {"layers": 32, "bytes": 2}
+cached = {
+    name: one_size | {"kv_heads": heads, "head_dim": 128}
+    for name, heads in (("MHA, 32 heads", 32), ("GQA, 8 heads", 8), ("MQA, 1 head", 1))
+}
+cached["MLA, 512 + 64"] = one_size | {"latent": 512, "place": 64}
+gpulab.predict("kv.latent", measured=per_gpu(cached["MLA, 512 + 64"], 1))
+plot.panels(
+    {
+        f"KiB a token, {f'each of {ranks} GPUs' if ranks > 1 else 'one GPU'}": {
+            name: per_gpu(shape, ranks) / 1024 for name, shape in cached.items()
+        }
+        for ranks in (1, 4, 8)
+    },
+    "On one GPU MLA holds less than GQA. On eight GPUs it holds more, because a latent is copied and not divided.",
+)
+
+# %% [markdown]
+# **Why.** On one GPU, MLA needs 36 KiB for a token where eight heads need 128 KiB. On eight GPUs each holds one head,
+# which is 16 KiB, but still the whole latent. So engines do not cut MLA's attention by heads. Every GPU attends for
+# requests of its own, while the rest of the layer is cut as before (**data-parallel attention**; Ray's guide "Data
+# parallel attention").
+#
+# ### Fewer bits
+#
 # Numbers in eight bits need a **scale** (lab 13): code = round(x / scale), a whole number from −127 to 127.
 # Which numbers should share a scale? The next cell generates the keys and values of one head and plots them.
 # Rows are tokens, and columns are **channels**. The keys imitate what KIVI (2024) reports of real models.
@@ -895,14 +964,108 @@ arrays = [
     for x in (q, k, v, table, np.array(list(held.values()), np.int32), np.zeros((5, 16, 64), np.float32))
 ]
 report = gpulab.profile(paged, *arrays)
-print(f"{sum(held.values())} tokens in {pool} blocks: the cache takes {pool * 16 * 64 * 4:,} B")
-print(
-    f"the kernel loads {report['global_load_bytes']:,} B: what is shared is held once and loaded five times"
+print(f"{sum(held.values())} tokens in {pool} blocks")
+plot.bars(
+    {"the cache holds": pool * 16 * 64 * 4 / 1e3, "the kernel loads": report["global_load_bytes"] / 1e3},
+    "KB",
+    caption="What is shared is held once and loaded five times.",
 )
 
 # %% [markdown]
 # **Why.** Sharing saves memory. It saves traffic only if the shared blocks stay in the L2 cache, or if one
 # kernel handles the queries of all five sequences together ("Beyond").
+#
+# ### In which order? NHD and HND
+#
+# Your pool has one key head. With several, each block holds tokens × heads × numbers, and somebody must choose the
+# order. FlashInfer, a library of attention kernels that engines call, names the two orders by their axes. N are the
+# tokens, H the heads, and D the numbers of a head:
+#
+# | layout | shape of the pool | next to each other |
+# |---|---|---|
+# | **NHD** | (blocks, tokens, heads, numbers) | all heads of a token, as the layer's product writes them |
+# | **HND** | (blocks, heads, tokens, numbers) | all tokens of a head, as attention reads them |
+#
+# MLA has no heads in its cache, so there the two are the same (FlashInfer, "KV-Cache Layout in FlashInfer").
+#
+# **Predict.** A kernel reads the keys of one head, 64 numbers each in 16 bits, from blocks with 8 heads. How many
+# times as many sectors does it read in NHD as in HND?
+
+# %%
+gpulab.predict("kv.layout", ...)
+
+# %% [markdown]
+# **Do.** Write `runs(layout, table, size, heads, d, tokens, head)`: where in the pool are the keys of one head?
+#
+# - **Input:** `layout` is `"NHD"` or `"HND"`. `table` lists the blocks of the sequence in order. A block has `size`
+#   tokens of `heads` heads of `d` numbers, and the sequence has `tokens` tokens. `head` is the head asked for.
+# - **Output:** a list of stretches `[first, count]`, in the order of the tokens. `first` is the place of the first
+#   number, counted in numbers from the start of the pool, and `count` says how many numbers follow each other.
+# - **As few as possible:** where one stretch ends at the place at which the next one begins, they are one.
+# - **Example:** `runs("HND", [2], 4, 3, 10, 4, 1)` is `[[280, 40]]`. Seven stretches of 4 · 10 numbers come first: three
+#   heads each of blocks 0 and 1, and head 0 of block 2.
+#
+# Full marks need every answer right. About 12 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "runs", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def runs(layout, table, size, heads, d, tokens, head):
+    ### BEGIN SOLUTION
+    found = []
+    for token in range(tokens):
+        block, slot = table[token // size], token % size
+        if layout == "NHD":
+            vector = (block * size + slot) * heads + head
+        else:
+            vector = (block * heads + head) * size + slot
+        if found and sum(found[-1]) == vector * d:
+            found[-1][1] += d
+        else:
+            found.append([vector * d, d])
+    return found
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "runs-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("kv.runs", runs)
+
+# %%
+gpulab.need(runs)
+
+
+@triton.jit
+def read_head(k, table, out, head, block_step, token_step, head_step, SIZE: tl.constexpr, D: tl.constexpr):
+    """One block of one head; the steps are the layout."""
+    block = tl.load(table + tl.program_id(0))
+    where = block * block_step + head * head_step + tl.arange(0, SIZE)[:, None] * token_step
+    tl.store(out + tl.program_id(0), tl.sum(tl.load(k + where + tl.arange(0, D)).to(tl.float32)))
+
+
+there = [5, 0, 3, 7]
+pool = cuda.to_device(rng.standard_normal((8, 16 * 8 * 64)).astype(np.float16))
+steps = {"NHD": (8 * 64, 64), "HND": (64, 16 * 64)}  # from token to token, from head to head
+read, pieces, written = {}, {}, {}
+for layout, (token_step, head_step) in steps.items():
+    table, sums = (cuda.to_device(x) for x in (np.array(there, np.int32), np.zeros(4, np.float32)))
+    seen = gpulab.profile(
+        read_head[(4,)], pool, table, sums, 2, 16 * 8 * 64, token_step, head_step, SIZE=16, D=64
+    )
+    read[layout] = seen["global_load_sectors"]
+    pieces[layout] = len(runs(layout, there, 16, 8, 64, 64, 2))
+    newest = [runs(layout, there, 16, 8, 64, 64, head)[-1] for head in range(8)]
+    ends = sorted(first + count - 64 for first, count in newest)  # where the last token's keys are
+    written[layout] = 1 + int((np.diff(ends) != 64).sum())
+gpulab.predict("kv.layout", measured=read["NHD"] / read["HND"])
+plot.panels(
+    {"sectors read": read, "stretches read": pieces, "stretches written for a token": written},
+    "Both layouts read the same sectors. HND reads few long stretches, and NHD writes a token in one.",
+)
+
+# %% [markdown]
+# **Why.** A key of 64 numbers in 16 bits is 128 bytes, four whole sectors, wherever it is. So the choice costs an
+# ordinary kernel no traffic, and FlashInfer's makers see no significant difference at 16 bits. They find HND the
+# friendlier layout for numbers of 8 bits. Long stretches also matter to whoever copies cache by the stretch, for
+# instance one head's part of it to another GPU.
 #
 # ## Detective · The lost thread
 #
@@ -1082,10 +1245,12 @@ gpulab.recap("19")
 # | least time of a pass | max(FLOP / peak, (weights + cache) bytes / bandwidth) |
 # | bytes of the cache | 2 · layers · kv_heads · head_dim · tokens · sequences · bytes of a number |
 # | when is a cache right? | prefill, chunk and decode equal full recomputation, on two layers |
+# | cache of a token on a GPU | at least one head of keys; a latent whole, once and not twice |
 # | scales for eight bits | K: one for each channel; V: one for each token |
 # | number of parts | ⌈SMs / (key heads · sequences)⌉ |
 # | merging parts | each part has the weight exp(lse) |
 # | blocks of a sequence | ⌈tokens / size⌉; half a block is unused on average |
+# | order in a block | NHD: a token in one stretch; HND: a head in one stretch; equally many sectors |
 # | writing into a block | held by one sequence: in place; shared: copy first |
 # | rolling cache | slot = position mod room; turn by the position |
 #
@@ -1093,6 +1258,8 @@ gpulab.recap("19")
 #
 # - *The KV cache has 2 · layers · heads · head_dim · tokens …* The factor is key heads, not heads, and the
 #   bytes of a number are missing.
+# - *MLA has the smallest cache.* On one GPU it has less than eight key heads. On eight GPUs each holds one of
+#   the heads, but the whole latent.
 # - *Attention costs O(S²·H) for each token.* It costs O(S·H) for each token; S²·H is the whole prefill.
 # - *Decode is dominated by latency.* On one GPU a large model is limited by bandwidth: the bytes of weights
 #   and cache, divided by B/s. The latency of launches and all-reduces matters when the model is small or
@@ -1119,3 +1286,5 @@ gpulab.recap("19")
 # 7. DeepSeek-AI, "DeepSeek-V2", 2024 (multi-head latent attention). https://arxiv.org/abs/2405.04434
 # 8. J. Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021.
 #    https://arxiv.org/abs/2104.09864
+# 9. FlashInfer, "KV-Cache Layout in FlashInfer". https://docs.flashinfer.ai/tutorials/kv_layout.html
+# 10. Ray, "Data parallel attention". https://docs.ray.io/en/latest/serve/llm/user-guides/data-parallel-attention.html

@@ -818,11 +818,72 @@ print(
 #
 # **EAGLE** and **Medusa** draft with small heads on the target's own hidden states. **MTP** heads (multi-token
 # prediction) were trained together with the model. TGI's makers point to vLLM and SGLang for new work. TGI serves one
-# base model, with several adapters. TensorRT-LLM no longer needs engine compilation. **Ollama** wraps local models:
-# it downloads, runs and serves them. On your own machine two things decide: whether the weights fit, and
-# bandwidth ÷ bytes of weights, the most tokens per second that one user can get.
+# base model, with several adapters.
+#
+# The rows look alike, but the same setting can mean different things. Each engine has a fraction that says how much
+# memory it may take (from the engines' documentation, November 2026):
+#
+# | engine | setting | a fraction of |
+# |---|---|---|
+# | vLLM | `gpu_memory_utilization` | the GPU's memory, for weights, activations and cache together |
+# | SGLang | `mem_fraction_static` | the GPU's memory, for weights and cache; activations use the rest |
+# | TensorRT-LLM | `free_gpu_memory_fraction` | the memory that is *free* once the model is loaded, for the cache |
+# | TGI | `cuda-memory-fraction` | the GPU's memory, for all together |
+#
+# **Predict.** A GPU has 80 GB, and the weights take 70 GB. Leave activations aside. All engines get a fraction of 0.9.
+# vLLM has 0.9 · 80 − 70 = 2 GB for the cache. How many GB does TensorRT-LLM take?
 
 # %%
+gpulab.predict("decode.fraction", ...)
+
+
+# %%
+def left_for_cache(engine, memory, weights, activations, fraction):
+    """Bytes of cache, by the table above."""
+    if engine == "TensorRT-LLM":
+        return fraction * (memory - weights - activations)
+    if engine == "SGLang":
+        return min(fraction * memory, memory - activations) - weights
+    return fraction * memory - weights - activations
+
+
+gpulab.predict("decode.fraction", measured=left_for_cache("TensorRT-LLM", 80, 70, 0, 0.9))
+engines = ("vLLM", "TGI", "SGLang", "TensorRT-LLM")
+memory = float(hardware.find("H100").dram_bytes)
+fits = {}
+for name, bytes_each in (("Llama 3 8B", 2), ("Llama 3 70B", 1)):
+    weights = bytes_each * known.find(name).stated
+    fits[f"{name}, {8 * bytes_each} bits: GB of cache"] = {
+        engine: max(0.0, left_for_cache(engine, memory, weights, 2e9, 0.9)) / 1e9 for engine in engines
+    }
+plot.panels(
+    fits,
+    "The same 0.9 on an H100, with 2 GB of activations assumed: with large weights it decides whether anything fits.",
+)
+
+# %% [markdown]
+# **Why.** A tenth of the GPU is 8 GB, which is little beside the cache of a small model and everything beside weights
+# of 70 GB. When you compare engines, compare the tokens of cache that they report when they start, and never their
+# fractions.
+#
+# ### TensorRT: an engine that is built
+#
+# **TensorRT** is older than TensorRT-LLM and serves any network, for example one exported to ONNX (lab 21). Its
+# **builder** takes a network, times the candidate kernels (**tactics**) of each layer on the GPU, and writes the
+# fastest ones into a file, the **engine** or plan. An **optimization profile** names the least, the usual and the
+# largest shape, and the builder optimises for the usual one. The price is that an engine belongs to one kind of GPU
+# and to one version of TensorRT, unless it is built to be compatible, which can make it slower. A **timing cache**
+# shortens the next build, but it belongs to a device and a version, too. (NVIDIA, "Optimizing Builder Performance",
+# "Engine Compatibility" and "FAQs", TensorRT 11.) It is auto-tuning (lab 11) for a whole network. Early TensorRT-LLM
+# built such engines. Today it runs on PyTorch, and nothing needs to be built first.
+#
+# ### On your own machine
+#
+# **Ollama** wraps local models: it downloads, runs and serves them. On your own machine two things decide: whether
+# the weights fit, and bandwidth ÷ bytes of weights, the most tokens per second that one user can get.
+
+# %%
+most = {}
 for name in ("Llama 3 8B", "Llama 3 70B"):
     size = known.find(name).stated
     for bits in (16, 8, 4.5):
@@ -832,10 +893,19 @@ for name in ("Llama 3 8B", "Llama 3 70B"):
             for c in ("RTX 4090", "RTX 5090", "H100", "B200")
             if held < 0.9 * float(hardware.find(c).dram_bytes)
         ]
-        rates = ", ".join(f"{c} {float(hardware.find(c).dram_bandwidth) / held:,.0f}" for c in cards)
+        rates = {c: float(hardware.find(c).dram_bandwidth) / held for c in cards}
+        said = ", ".join(f"{c} {rate:,.0f}" for c, rate in rates.items())
         print(
-            f"{name}, {bits:4} bits: {held / 1e9:5.1f} GB, tokens/s at most for one user: {rates or 'fits none'}"
+            f"{name}, {bits:4} bits: {held / 1e9:5.1f} GB, tokens/s at most for one user: {said or 'fits none'}"
         )
+        if bits == 4.5:
+            most |= {f"{name} on {c}": rate for c, rate in rates.items()}
+plot.bars(
+    most,
+    "tokens/s at most for one user",
+    more_is_better=True,
+    caption="In 4.5 bits the small model fits every card, and bandwidth decides how fast it can answer.",
+)
 
 # %% [markdown]
 # Above, 4.5 bits are 4-bit weights with a scale for each group (lab 13). What does **Blackwell** add for language
@@ -1032,3 +1102,9 @@ gpulab.recap("19")
 # 10. SGLang, "Speculative decoding". https://docs.sglang.io/docs/advanced_features/speculative_decoding
 # 11. Hugging Face, "Text Generation Inference". https://github.com/huggingface/text-generation-inference
 # 12. llama.cpp. https://github.com/ggml-org/llama.cpp
+# 13. NVIDIA, "How to Change KV Cache Behavior" (`free_gpu_memory_fraction`).
+#     https://nvidia.github.io/TensorRT-LLM/examples/kvcacheconfig.html
+# 14. Hugging Face, "Text-generation-launcher arguments" (`cuda-memory-fraction`), in the documentation of TGI
+# 15. SGLang, "Hyperparameter Tuning" and "Server Arguments" (`mem-fraction-static`). https://docs.sglang.io
+# 16. NVIDIA, TensorRT documentation: "Optimizing Builder Performance", "Engine Compatibility", "FAQs".
+#     https://docs.nvidia.com/deeplearning/tensorrt

@@ -228,3 +228,19 @@ def definitions_of_the_lab(merge) -> dict[str, Any]:
         exec(compile(ast.Module(keep, []), "lab 14", "exec"), names)
     names["merge"] = merge
     return names
+
+
+def test_zero_2_keeps_a_quantised_base_whole_and_little_else(solved):
+    learning, held, _ = solved["workload"](80, 8192, 16, "QLoRA")
+    frozen = held - 16 * learning
+    assert round(frozen / 1e9) == 33 and round(learning / 1e9, 2) == 0.19
+    assert round((2 + 14 / 8) * learning / 1e9, 1) == 0.7
+    assert held / 8 < 24e9 < frozen
+
+
+def test_codes_survive_a_view_and_sharding_and_no_cast():
+    codes = torch.randint(0, 256, (1 << 12,), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    stored = codes.view(torch.bfloat16)
+    assert torch.equal(torch.cat(list(stored.chunk(4))).view(torch.uint8), codes)
+    cast = stored.to(torch.float16).to(torch.bfloat16).view(torch.uint8)
+    assert float((cast != codes).float().mean()) > 0.5

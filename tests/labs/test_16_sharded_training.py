@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import itertools
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,28 @@ def test_beyond_has_steps_that_are_shorter_than_its_reference():
     hidden = costs.ring_all_reduce(between, 4, 14e9 / 8)
     assert max(2 * gather, hidden) < 3 * gather  # weights are kept from forward to backward
     assert (7 * 16 / 8 + 7 * 2 * 7 / 8) < 80  # GB: shards, and the other seven eighths of 16-bit weights
+
+
+# ---------------------------------------------------------------- one run, three spellings
+
+
+def test_the_example_is_what_the_command_in_the_text_says(solved):
+    example = given()["EXAMPLE"]
+    sizes = {"--tensor-model-parallel-size": 8, "--pipeline-model-parallel-size": 4, "--zero-stage": 1}
+    batches = {"--micro-batch-size": 1, "--global-batch-size": 1536, "--seq-length": 2048, "--bf16": True}
+    for equals in (False, True):
+        words = lab.command(sizes | batches | {"--deepspeed": True}, equals)
+        assert solved["translate"](words, 1024) == references.translate(words, 1024) == example
+        assert solved["translate"](words, 1000) is references.translate(words, 1000) is None
+
+
+def test_gpus_that_are_left_over_do_not_show_in_the_batch():
+    for words, gpus in lab.translate_questions({"what": "GPUs left over"}, np.random.default_rng(2)):
+        flags = dict(itertools.pairwise(words))
+        cut = int(flags[lab.SIZE_FLAGS[0]]) * int(flags[lab.SIZE_FLAGS[1]])
+        assert gpus % cut
+        assert int(flags["--global-batch-size"]) % (int(flags["--micro-batch-size"]) * (gpus // cut)) == 0
+        assert references.translate(words, gpus) is None
 
 
 # ---------------------------------------------------------------- the detective

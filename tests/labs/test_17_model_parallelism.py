@@ -14,13 +14,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpulab.checks import registry
-from gpulab.content.lab_17_model_parallelism.exercises import CLUSTER, MODELS, OTHERS, SEVERAL
+from gpulab.checks.spec import WrongAnswer
+from gpulab.content.lab_17_model_parallelism.exercises import (
+    CLUSTER,
+    MODELS,
+    OTHERS,
+    SEVERAL,
+    block,
+    cut_questions,
+)
 from gpulab.content.lab_17_model_parallelism.references.exercises import (
     best,
+    cut,
     gelu,
     least,
+    least_held,
     mlp,
     schedule,
+    weights_held,
     zero_bubble,
 )
 from gpulab.content.lab_17_model_parallelism.references.exercises import layout as judged
@@ -254,3 +265,49 @@ def test_the_colleagues_layer_is_off_by_the_bias_of_the_other_ranks():
     bias = torch.randn(128, generator=numbers)
     assert torch.allclose(four - one, 3 * bias.expand(64, -1), atol=1e-4)
     assert round(float((four - one).abs().max()), 1) == 8.2
+
+
+# ---------------------------------------------------------------- what to cut
+
+
+def test_leaving_a_block_whole_on_four_ranks_holds_three_times_more_than_the_least():
+    [(modules, ranks), *_] = cut_questions({"kind": "a block"}, np.random.default_rng(1))
+    whole = {name: "whole" for name, kind, *_ in modules if kind == "linear"}
+    assert ranks == 4
+    assert cut(whole, modules, ranks) == {"above the least": 300.0}
+    assert least_held(modules, ranks) == (4 * 512 * 512 + 3 * 512 * 2048) / 4
+
+
+def test_of_three_layers_in_a_row_the_last_two_are_cut_because_the_last_is_the_largest(solved):
+    modules = block("chain", 64, 128, 1)
+    first = {"first": "column", "second": "row", "third": "whole"}
+    last = {"first": "whole", "second": "column", "third": "row"}
+    assert solved["cut"](modules, 2) == last
+    assert weights_held(last, modules, 2) < weights_held(first, modules, 2)
+
+
+@pytest.mark.parametrize(
+    ("ways", "said"),
+    [
+        ({"up": "row", "down": "row"}, "its input x is whole"),
+        ({"up": "column", "down": "whole"}, "its input gelu is split"),
+        ({"up": "whole", "down": "column"}, "needs whole rows"),
+        ({"up": "column"}, "for each of up, down"),
+        ({"up": "column", "down": "rows"}, "a way is"),
+    ],
+)
+def test_a_plan_that_gives_a_module_what_it_cannot_take_is_refused(ways, said):
+    with pytest.raises(WrongAnswer, match=said):
+        cut(ways, block("plain", 64, 128, 1), 2)
+
+
+def test_a_rule_by_order_and_names_cuts_what_it_was_made_for_and_a_router_wrongly(solved):
+    def by_name(modules):
+        linears = [name for name, kind, *_ in modules if kind == "linear"]
+        return {name: "row" if name in ("o", "down") else "column" for name in linears}
+
+    for kind in ("attention", "gated"):
+        modules = block(kind, 512, 1024, 8)
+        assert by_name(modules) == solved["cut"](modules, 4)
+    with pytest.raises(WrongAnswer, match="softmax needs whole rows"):
+        cut(by_name(block("routed", 512, 1024, 8)), block("routed", 512, 1024, 8), 4)

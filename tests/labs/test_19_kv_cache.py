@@ -53,6 +53,38 @@ def wrong(stem):
     return notebooks.wrong_answer(path)[wrong_file(path).exercise.partition(".")[2]]
 
 
+# ---------------------------------------------------------------- what a GPU holds
+
+
+def test_a_latent_is_copied_where_heads_are_divided(solved):
+    one_size = {"layers": 32, "bytes": 2}
+    latent = one_size | {"latent": 512, "place": 64}
+    by_hand = {32: (524_288, 65_536), 8: (131_072, 16_384), 1: (16_384, 16_384)}
+    for heads, (on_one, on_each_of_eight) in by_hand.items():
+        shape = one_size | {"kv_heads": heads, "head_dim": 128}
+        assert solved["per_gpu"](shape, 1) == references.per_gpu(shape, 1) == on_one
+        assert solved["per_gpu"](shape, 8) == references.per_gpu(shape, 8) == on_each_of_eight
+    assert (
+        solved["per_gpu"](latent, 1)
+        == solved["per_gpu"](latent, 8)
+        == references.per_gpu(latent, 8)
+        == 36_864
+    )
+
+
+def test_a_head_of_a_full_block_is_one_stretch_in_hnd_and_as_many_as_tokens_in_nhd(solved):
+    for runs in (solved["runs"], references.runs):
+        assert runs("HND", [2], 4, 3, 10, 4, 1) == [[(2 * 3 + 1) * 4 * 10, 40]]
+        assert runs("NHD", [2], 4, 3, 10, 4, 1) == [[((2 * 4 + t) * 3 + 1) * 10, 10] for t in range(4)]
+
+
+def test_neighbouring_blocks_join_only_in_the_order_of_the_tokens_and_with_one_head(solved):
+    for runs in (solved["runs"], references.runs):
+        assert runs("NHD", [3, 4], 4, 1, 10, 7, 0) == runs("HND", [3, 4], 4, 1, 10, 7, 0) == [[120, 70]]
+        assert runs("HND", [4, 3], 4, 1, 10, 8, 0) == [[160, 40], [120, 40]]
+        assert len(runs("HND", [3, 4], 4, 2, 10, 8, 0)) == 2
+
+
 # ---------------------------------------------------------------- counting
 
 

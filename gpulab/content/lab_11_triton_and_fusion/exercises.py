@@ -894,4 +894,36 @@ PREDICTIONS: tuple[Prediction, ...] = (
         None,
         "The library multiplies and adds the bias in one call; the ReLU is a kernel of Triton.",
     ),
+    _prediction(
+        "xla",
+        "Pieces, each a launch or a loop of its own, that XLA makes of softmax on a CPU",
+        "pieces",
+        None,
+        "Maximum, difference and exponential are one piece, and the sum is another. XLA then takes one "
+        "reciprocal for each row and multiplies, because a product is cheaper than a quotient.",
+    ),
+    _prediction(
+        "traced",
+        "Times that Python runs the body of a Pallas kernel whose grid has eight programs",
+        "times",
+        None,
+        "Python only traces the body, to learn which operations it has. The eight programs run what was "
+        "traced.",
+    ),
+    _prediction(
+        "votes",
+        "Votes counted of 64 lanes that all vote yes, if they are kept in an `unsigned` of 32 bits",
+        "votes",
+        None,
+        "The upper 32 votes do not fit and are cut off, without a word from the compiler.",
+    ),
+    _prediction(
+        "view",
+        "Sectors that a kernel with a thread for each row reads in LayoutRight, over those in LayoutLeft",
+        "×",
+        None,
+        "Thirty-two threads read 32 rows. In LayoutRight their elements are 256 bytes apart and take 32 "
+        "sectors. In LayoutLeft they are neighbours and take four.",
+        0.02,
+    ),
 )

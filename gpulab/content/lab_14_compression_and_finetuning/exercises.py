@@ -575,4 +575,13 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "needed.",
         0.02,
     ),
+    _prediction(
+        "recipe",
+        "QLoRA of 64 billion parameters with ZeRO-2 on 8 GPUs: on each, without activations",
+        "GB",
+        None,
+        "ZeRO-2 does not divide weights, so each GPU keeps all 33 GB of them. Of each number that learns it "
+        "keeps 2 + 14/8 bytes, which are 0.7 GB in all.",
+        0.03,
+    ),
 )

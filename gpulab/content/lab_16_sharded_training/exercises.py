@@ -1,4 +1,4 @@
-"""Lab 16: what its eight exercises ask.
+"""Lab 16: what its nine exercises ask.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
@@ -13,6 +13,7 @@
 | | | | fetches | 24 | 20 | |
 | recompute | recompute(layers, …, memory) | what to keep, what to do again | over the least | 69 % | 0 | 4 |
 | config | config(settings, gpus, tensor, …) | the batch triple, keys that exist | answers | – | – | 3 |
+| translate | translate(command, gpus) | one run in three spellings | answers | – | – | 3 |
 
 Derivations. N ranks, Ψ parameters, S the bytes of what an all-reduce would carry; a ring makes each rank send
 (N − 1)/N · S for a reduce-scatter, as much for an all-gather, and both for an all-reduce (lab 15).
@@ -56,10 +57,15 @@ least: of L layers with s = 16 h and room for L − 1 whole ones and an input it
 
 **config**: DeepSpeed's rules (its documentation "DeepSpeed Configuration JSON", `lr_schedules.py`,
 `config.py` and `pipe/engine.py` in August 2026), those that are listed in the notebook.
+
+**translate**: Megatron's 8 · 4 on 1,024 GPUs leaves 32 data-parallel ranks, which no file names; 1,536
+samples in micro-batches of one are 48 accumulation steps, which only DeepSpeed's file names. On 1,000 GPUs
+nothing holds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -378,6 +384,65 @@ def _some_settings(numbers: Numbers) -> tuple[dict[str, Any], int, int, int]:
     return settings, tensor * pipeline * data, tensor, pipeline
 
 
+# ---------------------------------------------------------------- one run, three spellings
+
+SIZE_FLAGS = ("--tensor-model-parallel-size", "--pipeline-model-parallel-size")
+PER_NODE = 8  # GPUs
+
+
+def command(values: Mapping[str, Any], equals: bool = False) -> list[str]:
+    """Words of a command line. True stands for a flag without a value, False for none."""
+    words: list[str] = []
+    for flag, value in values.items():
+        if value is True:
+            words.append(flag)
+        elif value is not False:
+            words += [f"{flag}={value}"] if equals else [flag, str(value)]
+    return words
+
+
+def translate_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
+    """(command, gpus)."""
+    kind, asked = str(sizes["what"]), []
+    for _ in range(6):
+        tensor, pipeline = (2 ** int(n) for n in numbers.integers((0, 1), (4, 4)))
+        data, steps, micro = (int(n) for n in numbers.integers(2, 9, 3))
+        gpus = PER_NODE * tensor * pipeline * data
+        values: dict[str, Any] = dict(zip(SIZE_FLAGS, (tensor, pipeline), strict=True))
+        values |= {"--micro-batch-size": micro, "--global-batch-size": PER_NODE * data * steps * micro}
+        values |= {
+            "--seq-length": 1024 * int(numbers.integers(1, 9)),
+            "--zero-stage": int(numbers.integers(2)),
+        }
+        values |= {"--sequence-parallel": bool(numbers.integers(2)), "--lr": 3e-4, "--deepspeed": True}
+        values |= {"--bf16": steps % 3 == 0, "--fp16": steps % 3 == 1}
+        if kind == "sizes left out":
+            gpus //= tensor * pipeline
+            values = {flag: value for flag, value in values.items() if flag not in SIZE_FLAGS}
+        if kind == "a batch that does not divide":
+            values["--global-batch-size"] += 1
+        if kind == "GPUs left over":  # whoever rounds the ranks down finds a batch that fits
+            data = (4, 5, 7, 8)[steps % 4]
+            gpus, values[SIZE_FLAGS[0]] = PER_NODE * tensor * pipeline * data, 3 * tensor
+            values["--global-batch-size"] = PER_NODE * data // 3 * steps * micro
+        if kind == "stages and pipelines":
+            values["--zero-stage"] = int(numbers.integers(4))
+            values[SIZE_FLAGS[1]] = (1, pipeline)[steps % 2]
+            values["--global-batch-size"] *= pipeline
+        asked.append((command(values, equals=kind == "with equals signs"), gpus))
+    return asked
+
+
+TRANSLATED = (
+    "a good one",
+    "with equals signs",
+    "sizes left out",
+    "a batch that does not divide",
+    "GPUs left over",
+    "stages and pipelines",
+)
+
+
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="shard.memory",
@@ -666,6 +731,22 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         section="9 · Configurations",
     ),
+    Exercise(
+        name="shard.translate",
+        lab=LAB,
+        evidence=AnsweredCases(questions=translate_questions),
+        correct_points=3,
+        cases=named_cases(*TRANSLATED),
+        hints=(
+            "First turn the words into a dictionary. A word that begins with `--` is a flag. Its value is "
+            "behind an equals sign, or the next word, unless that begins with `--`, too.",
+            "The data-parallel ranks are gpus // (tensor · pipeline), and the steps are global // (micro · "
+            "ranks). Multiply again to see whether both were exact.",
+            "`NeMo` gets the sizes as they are, and `sequence_parallel` as True or False. DeepSpeed gets the "
+            "batch triple, the stage, and the format that has a flag.",
+        ),
+        section="Megatron and DeepSpeed together",
+    ),
 )
 
 
@@ -745,5 +826,12 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "GPUs",
         14,
         "16 · 70 billion bytes are 1,120 GB, and 1,120 / 80 = 14. This leaves no room for activations.",
+    ),
+    _prediction(
+        "typo",
+        "Ranks that share a layer if YAML sets tensor_model_paralel_size to 8, and 1 is the default",
+        "ranks",
+        None,
+        "The misspelt key is one that nobody reads. The right key is missing, so the default of 1 applies.",
     ),
 )

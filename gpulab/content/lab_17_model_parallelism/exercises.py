@@ -1,4 +1,4 @@
-"""Lab 17: what its nine exercises ask.
+"""Lab 17: what its ten exercises ask.
 
 On real ranks (communication; at four ranks, S bytes of activations, N of tokens):
 
@@ -19,6 +19,7 @@ Plans (answered cases; p devices, m micro-batches, at p = 4 and m = 8):
 | stages | stages(times, devices) | the slowest stage is the pace | time above the least | 10 | 0 | 3 |
 | zero_bubble | zero_bubble(devices, batches) | a backward in halves | steps, peak | 30, 8 | 27, 4 | 5 |
 | layout | layout(model, cluster) | what to cut, and the rank map | % above the best | 50 | 1 | 4 |
+| cut | cut(modules, ranks) | columns, then rows; a search | % of weights over the least | 300 | 0 | 4 |
 
 Derivations of part A (p ranks): a ring all-reduce of S bytes makes each rank send 2 (p − 1)/p · S, 1.5 S at
 four; an all-gather of what each has, B bytes, (p − 1) B.
@@ -65,6 +66,12 @@ micro-batches; every device then holds p.
 rest of the memory's need by pipeline, micro-batches of one sequence: 59 % above the best for the large
 model. The last case has several clusters, and its worst answer counts: on one of them each shorter search
 loses (micro-batches of one sequence 127 %, one fixed order 28 to 31 %).
+
+**cut**: a linear layer whose input is split must be cut by rows; one whose input is whole may be cut by
+columns if nothing that reads the result needs whole rows. At most eight are in a question, so 256 plans
+decide what is least. Leaving all layers whole holds 4 times as much on 4 ranks: 300 %. In a chain of three
+layers of which the last feeds a norm, cutting the first two is the first idea; as the last one is the
+largest, cutting the last two is right.
 """
 
 from __future__ import annotations
@@ -261,6 +268,98 @@ def stage_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
 
 def named_cases(*names: str) -> tuple[Case, ...]:
     return tuple(Case(name, {"what": name}) for name in names)
+
+
+# ---------------------------------------------------------------- what to cut
+
+ATTENTION, GATED, PLAIN, ROUTED, LATENT, CHAIN = "attention", "gated", "plain", "routed", "latent", "chain"
+
+
+def block(kind: str, width: int, hidden: int, heads: int, name: str = "x", by: str = "") -> list[list[Any]]:
+    """Modules that read the whole tensor `name` and end in one that gives a whole tensor."""
+
+    def linear(own: str, source: str, rows: int, columns: int) -> list[Any]:
+        return [own + by, "linear", [source], [rows, columns]]
+
+    match kind:
+        case "attention":
+            made = [linear(each, name, width, width) for each in "qkv"]
+            made += [["attend" + by, "heads", [each + by for each in "qkv"], heads]]
+            made += [linear("o", "attend" + by, width, width)]
+        case "gated":
+            made = [linear("gate", name, width, hidden), linear("up", name, width, hidden)]
+            made += [["times" + by, "each", ["gate" + by, "up" + by], 0]]
+            made += [linear("down", "times" + by, hidden, width)]
+        case "plain":
+            made = [linear("up", name, width, hidden), ["gelu" + by, "each", ["up" + by], 0]]
+            made += [linear("down", "gelu" + by, hidden, width)]
+        case "routed":  # the router's probabilities need all of its row
+            made = [linear("router", name, width, 8), ["softmax" + by, "rows", ["router" + by], 0]]
+            made += block("plain", width, hidden, heads, name, by)
+        case "latent":  # a low rank with a norm in between, as in latent attention
+            made = [linear("a", name, width, hidden), ["small" + by, "rows", ["a" + by], 0]]
+            made += [linear("b", "small" + by, hidden, width), ["attend" + by, "heads", ["b" + by], heads]]
+            made += [linear("o", "attend" + by, width, width)]
+        case _:  # three linear layers in a row; the last one is the largest
+            made = [linear("first", name, width, width), linear("second", "first" + by, width, hidden)]
+            made += [linear("third", "second" + by, hidden, 4 * hidden)]
+    return [*made, ["norm" + by, "rows", [made[-1][0]], 0]]
+
+
+def cut_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
+    """(modules, ranks)."""
+    kind, asked = str(sizes["kind"]), []
+    for _ in range(3):
+        ranks = 2 ** int(numbers.integers(1, 4))
+        heads = ranks * int(numbers.integers(1, 4))
+        width, hidden = 64 * heads, 64 * ranks * int(numbers.integers(3, 9))
+        if kind == "heads that do not divide":
+            asked.append((block(ATTENTION, 64 * ranks, hidden, ranks - 1), ranks))
+        elif kind == "columns that do not divide":
+            asked.append((block(str(numbers.choice((GATED, PLAIN))), width, hidden + 1, heads), ranks))
+        elif kind == "one reader needs all":
+            modules = block(PLAIN, width, hidden, heads)
+            asked.append(([*modules, ["sum", "rows", ["gelu"], 0]], ranks))
+        elif kind == "a product with the input":
+            modules = block(PLAIN, width, hidden, heads)[1:]
+            asked.append(
+                (
+                    [["up", "linear", ["x"], [width, hidden]], ["both", "each", ["x", "up"], 0], *modules],
+                    ranks,
+                )
+            )
+        elif kind == "a block":
+            modules = block(ATTENTION, 512, 2048, 8, by=" 1")
+            asked.append((modules + block(GATED, 512, 2048, 8, "norm 1", " 2"), 4))
+        elif kind == "any":
+            first, second = (
+                str(each) for each in numbers.choice((ATTENTION, GATED, ROUTED, LATENT, CHAIN), 2)
+            )
+            modules = block(first, width, hidden, heads, by=" 1")
+            asked.append((modules + block(second, width, hidden, heads, "norm 1", " 2"), ranks))
+        else:
+            asked.append((block(kind, width, hidden, heads), ranks))
+    return asked
+
+
+CUT_KINDS = (
+    PLAIN,
+    GATED,
+    ATTENTION,
+    ROUTED,
+    LATENT,
+    CHAIN,
+    "heads that do not divide",
+    "columns that do not divide",
+    "one reader needs all",
+    "a product with the input",
+    "any",
+    "a block",
+)
+
+
+def cut_cases(*names: str, suffix: str = "") -> tuple[Case, ...]:
+    return tuple(Case(name + suffix, {"kind": name}) for name in names)
 
 
 # ---------------------------------------------------------------- layouts
@@ -689,6 +788,35 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         section="9 · Three dimensions at once",
     ),
+    Exercise(
+        name="parallel.cut",
+        lab=LAB,
+        evidence=AnsweredCases(questions=cut_questions, measured=True),
+        correct_points=1,
+        cases=cut_cases(*CUT_KINDS),
+        budgets=(
+            Budget(
+                "above the least",
+                0,
+                3,
+                "weights held",
+                naive=300,
+                unit="%",
+                why="over the least that a rank can hold",
+                advice="Which linear layers does your plan leave whole? Would what reads them take a split "
+                "tensor?",
+                case=EVERY,
+            ),
+        ),
+        hints=(
+            "Walk through the modules in order, and keep for each name whether its tensor is whole or split.",
+            "A linear layer with a split input has no choice: it is cut by rows, and gives a whole tensor. "
+            "One with a whole input may be cut by columns or stay whole.",
+            "There are few layers with a choice. Try all combinations, drop those in which a module gets "
+            "what it cannot take, and keep the one that holds the fewest weights.",
+        ),
+        section="10 · Where the names belong",
+    ),
 )
 
 
@@ -784,5 +912,15 @@ PREDICTIONS: tuple[Prediction, ...] = (
         None,
         "502 PFLOP/s / 3,072 are 163 TFLOP/s per GPU, and the peak of an A100 is 312 TFLOP/s.",
         0.03,
+    ),
+    _prediction(
+        "domino",
+        "Time of a layer with two products of 4 ms and two all-reduces of 2 ms, in two halves of the batch",
+        "ms",
+        None,
+        "Products of half the batch take 2 ms each, the four of them 8 ms with nothing in between: while one "
+        "half is computed, the other is reduced. Only the last half's all-reduce, 1 ms, has nothing to hide "
+        "behind.",
+        0.02,
     ),
 )

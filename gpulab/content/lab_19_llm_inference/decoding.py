@@ -570,4 +570,11 @@ PREDICTIONS: tuple[Prediction, ...] = (
         40,
         "Two batches, each with requests of 20 tokens.",
     ),
+    _prediction(
+        "fraction",
+        "80 GB, weights of 70 GB, a fraction of 0.9. Cache that TensorRT-LLM takes, activations left aside",
+        "GB",
+        None,
+        "Its fraction is one of the memory that is free once the model is loaded: 0.9 · (80 − 70).",
+    ),
 )

@@ -1,9 +1,10 @@
-"""Lab 19, part A: what its seven exercises ask. Part B has `lab_19_decoding`.
+"""Lab 19, part A: what its nine exercises ask. Part B has `lab_19_decoding`.
 
 | exercise | asks for | teaches | counted | naive | good | pts |
 |---|---|---|---|---|---|---|
 | count | count(model, gpu, batch, new, there) | prefill, decode | answers | – | – | 3 |
 | step | step(q, k, v, keys, values, there, window), PyTorch | the cache | bytes | 3 caches | 2·seen | 5 |
+| per_gpu | per_gpu(model, ranks) | what cannot be cut is copied | answers | – | – | 3 |
 | quantise | quantise(k, v), a plan | outliers have an axis | key error, % | 250 | 100 | 4 |
 | | | | value error, % | 250 | 100 | |
 | | | | bytes | 4·m·d | 2·m·d + 4·max(m, d) | |
@@ -12,6 +13,7 @@
 | allocate | allocate(operations, size, blocks), a plan | copy on write | blocks | 40 | 16 | 5 |
 | | | | copies | 6 | 4 | |
 | paged | paged(q, k, v, tables, lengths, out), Triton | tables | load bytes | the widest | each own | 4 |
+| runs | runs(layout, table, size, heads, d, tokens, head) | NHD, HND | answers | – | – | 3 |
 | rolled | rolled(q, k, v, keys, values, there), mended | a slot is not a position | answers | – | – | 3 |
 
 Derivations; d numbers of a head.
@@ -26,6 +28,11 @@ s adds up to new·there + new·(new + 1)/2. Bytes: all matrices once, the cache 
 Scores and what is done with them are heads · new · s numbers about 12 times over: with 16 heads on 2, d =
 64 and one token, 0.75 of the keys and values. The budget is twice these. A grown cache (`torch.cat`) reads
 and writes all there is before it is read again: 3 times 2·kv_heads·(there + new)·d.
+
+**per_gpu**: keys and values of ⌈kv_heads/ranks⌉ heads, or the whole latent and its key with a position, in
+each layer. 32 layers of 32 heads of 128 in 16 bits: MHA 524,288 B on one GPU and 65,536 B on each of 8; with
+8 key heads 131,072 and 16,384; with one 16,384 and 16,384; a latent of 512 + 64 36,864 and 36,864. So MLA has
+less than GQA on one GPU, and more than twice as much on each of 8.
 
 **quantise**: m tokens, d channels, a byte a code and 2 bytes a scale. K with a scale for each of d channels
 and V with one for each of m tokens are 2·m·d + 2·(m + d); the budget lets each have the longer of both. In
@@ -48,6 +55,10 @@ but one. Blocks: ⌊n/s⌋ + (1 + f) · ⌈(n mod s + t)/s⌉; copies f. For 100
 **paged** (float16, one head of keys for 16 of queries): q once, 2·16·d a sequence; keys and values of the
 tokens that are there, 4·d each; 4 bytes a table entry and length. All of the widest table for each sequence
 is the naive way.
+
+**runs**: element (b, t, h, c) of blocks of s tokens, n heads and d numbers is at ((b·s + t)·n + h)·d + c in
+NHD and at ((b·n + h)·s + t)·d + c in HND. A head's part of a full block is s runs of d numbers in NHD, and
+one of s·d in HND; with one head the two are the same array, and neighbouring blocks join.
 
 **rolled**: no count. A cache of `room` slots is right until token `room`: until then slot = position.
 """
@@ -121,6 +132,35 @@ def count_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple[An
             new, there = int(numbers.integers(2, 600)), int(numbers.integers(1, 9000))
         asked.append((model, data_sheet(str(numbers.choice(("A100", "H100", "L4")))), batch, new, there))
     return asked
+
+
+# ---------------------------------------------------------------- what a GPU holds
+
+
+def per_gpu_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple[Any, ...]]:
+    """(model, ranks): a model's layers and bytes a number, and either key heads or a latent."""
+    asked: list[tuple[Any, ...]] = []
+    for _ in range(5):
+        model: dict[str, Any] = {
+            "layers": int(numbers.integers(2, 90)),
+            "bytes": float(numbers.choice((2, 1))),
+        }
+        ranks = 2 ** int(numbers.integers(0, 4))
+        if sizes["kind"] == "a latent":
+            model |= {"latent": 64 * int(numbers.integers(4, 13)), "place": 32 * int(numbers.integers(1, 4))}
+        else:
+            heads = ranks * 2 ** int(numbers.integers(0, 4))
+            if sizes["kind"] == "one head":
+                heads = 1
+            if sizes["kind"] == "fewer heads than GPUs":
+                ranks = 8 * 2 ** int(numbers.integers(0, 3))
+                heads = 2 ** int(numbers.integers(1, 3))
+            model |= {"kv_heads": heads, "head_dim": 32 * int(numbers.integers(2, 9))}
+        asked.append((model, ranks))
+    return asked
+
+
+PER_GPU = ("enough heads", "one head", "fewer heads than GPUs", "a latent")
 
 
 # ---------------------------------------------------------------- a step of attention
@@ -285,6 +325,30 @@ def paged_bytes(sizes: Sizes, lengths: Callable[[list[int]], list[int]] = list) 
 
 def _all_widest(lengths: list[int]) -> list[int]:
     return [-(-max(lengths) // SIZE) * SIZE] * len(lengths)
+
+
+# ---------------------------------------------------------------- layouts
+
+
+def runs_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple[Any, ...]]:
+    """(layout, table, size, heads, d, tokens, head)."""
+    asked: list[tuple[Any, ...]] = []
+    for _ in range(6):
+        size, heads, d = (int(n) for n in numbers.integers((2, 2, 4), (7, 6, 33)))
+        heads = 1 if sizes["kind"] == "one head" else heads
+        blocks = int(numbers.integers(2, 5))
+        pool = numbers.permutation(9)[:blocks]
+        if sizes["kind"] == "one head":  # neighbours, in both orders, and one that is apart
+            pool = np.array([3, 4, 2, 7, 8])[: blocks + 1]
+        tokens = size * len(pool) - (0 if sizes["kind"] == "full blocks" else int(numbers.integers(size)))
+        layout = (
+            str(sizes["kind"]) if sizes["kind"] in ("NHD", "HND") else str(numbers.choice(("NHD", "HND")))
+        )
+        asked.append((layout, pool.tolist(), size, heads, d, tokens, int(numbers.integers(heads))))
+    return asked
+
+
+LAID_OUT = ("full blocks", "NHD", "HND", "one head")
 
 
 # ---------------------------------------------------------------- blocks
@@ -460,6 +524,22 @@ EXERCISES: tuple[Exercise, ...] = (
         section="3 · The cache",
     ),
     Exercise(
+        name="kv.per_gpu",
+        lab=LAB,
+        evidence=AnsweredCases(questions=per_gpu_questions),
+        correct_points=3,
+        cases=kinds(*PER_GPU),
+        hints=(
+            "What does one layer store for a token if there is one GPU? Keys and values are two vectors for "
+            "each key head. A latent serves as both.",
+            "Eight key heads on four GPUs are two on each. How many are on each of sixteen GPUs, if each of "
+            "them must answer for its query heads?",
+            "The heads on a GPU are `max(1, kv_heads // ranks)`. A latent and the key with the position are "
+            "not divided at all. Multiply by the layers and by the bytes of a number.",
+        ),
+        section="5 · A smaller cache",
+    ),
+    Exercise(
         name="kv.quantise",
         lab=LAB,
         evidence=AnsweredCases(questions=quantise_questions, measured=True),
@@ -628,6 +708,22 @@ EXERCISES: tuple[Exercise, ...] = (
         section="8 · A kernel behind a table",
     ),
     Exercise(
+        name="kv.runs",
+        lab=LAB,
+        evidence=AnsweredCases(questions=runs_questions),
+        correct_points=3,
+        cases=kinds(*LAID_OUT),
+        hints=(
+            "Where does token t's key begin? Its block is `table[t // size]`, and its slot in the block is "
+            "t % size.",
+            "In NHD, count the vectors before it: those of whole blocks, of earlier slots and of earlier "
+            "heads. In HND, slots and heads change places.",
+            "Go through the tokens in order. If a key begins where the last stretch ends, make that one d "
+            "numbers longer; otherwise begin a new one.",
+        ),
+        section="8 · A kernel behind a table",
+    ),
+    Exercise(
         name="kv.rolled",
         lab=LAB,
         evidence=TensorGraph(arguments=rolled_arguments, operators=COMMON | {"_softmax"}),
@@ -694,6 +790,22 @@ PREDICTIONS: tuple[Prediction, ...] = (
         122_500,
         "16.06 GB over 131,072 B.",
         0.05,
+    ),
+    _prediction(
+        "latent",
+        "Cache of a token on one GPU, in a model with 32 layers, a latent of 512 and a key of 64, 16 bits",
+        "B",
+        None,
+        "32 · (512 + 64) numbers of 2 bytes. The latent serves as key and as value, so it is stored once.",
+        0.01,
+    ),
+    _prediction(
+        "layout",
+        "Sectors that reading one head's keys takes in NHD, compared with HND (8 heads of 64 in 16 bits)",
+        "×",
+        None,
+        "A key of one head is 128 bytes in either layout, which are four whole sectors.",
+        0.01,
     ),
     _prediction(
         "busy",

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer, grouped
-from gpulab.content.lab_16_sharded_training.exercises import LIMIT, SCHEDULERS, TRIPLE
+from gpulab.content.lab_16_sharded_training.exercises import LIMIT, PER_NODE, SCHEDULERS, TRIPLE
 from gpulab.subjects.distributed.offload import CannotRun, carry_out
 
 Arrays = Mapping[str, np.ndarray]
@@ -258,6 +258,50 @@ def config(settings: Mapping[str, Any], gpus: int, tensor: int, pipeline: int) -
     return {"batch": [train, micro, steps] if fits else None, "problems": sorted(problems)}
 
 
+def translate(command: Sequence[str], gpus: int) -> dict[str, Any] | None:
+    """DeepSpeed's file and NeMo's arguments for a command of Megatron-DeepSpeed; None if it cannot run."""
+    words = [part for word in command for part in word.split("=", 1)]
+    flags = {
+        word: None if following.startswith("--") else following
+        for word, following in zip(words, [*words[1:], "--"], strict=True)
+        if word.startswith("--")
+    }
+
+    def number(flag: str, default: int | None = None) -> int:
+        value = flags.get(flag, default)
+        assert value is not None, flag
+        return int(value)
+
+    tensor, pipeline = (number(f"--{kind}-model-parallel-size", 1) for kind in ("tensor", "pipeline"))
+    micro, whole, stage = (
+        number(f"--{what}") for what in ("micro-batch-size", "global-batch-size", "zero-stage")
+    )
+    data = gpus // (tensor * pipeline)
+    if gpus % (tensor * pipeline) or whole % (micro * data) or (pipeline > 1 and stage > 1):
+        return None
+    formats = {kind: {"enabled": True} for kind in ("bf16", "fp16") if f"--{kind}" in flags}
+    return {
+        "deepspeed": {
+            "train_batch_size": whole,
+            "train_micro_batch_size_per_gpu": micro,
+            "gradient_accumulation_steps": whole // (micro * data),
+            "zero_optimization": {"stage": stage},
+            **formats,
+        },
+        "strategy": {
+            "tensor_model_parallel_size": tensor,
+            "pipeline_model_parallel_size": pipeline,
+            "sequence_parallel": "--sequence-parallel" in flags,
+        },
+        "trainer": {"devices": PER_NODE, "num_nodes": gpus // PER_NODE},
+        "data": {
+            "seq_length": number("--seq-length"),
+            "micro_batch_size": micro,
+            "global_batch_size": whole,
+        },
+    }
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "shard.memory": memory,
     "shard.split": split,
@@ -267,4 +311,5 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "shard.offload": offload,
     "shard.recompute": recompute,
     "shard.config": config,
+    "shard.translate": translate,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -148,6 +149,59 @@ def stages(answer: Any, times: Sequence[int], devices: int) -> dict[str, float]:
     return {"above the least": float(slowest - least(times, devices))}
 
 
+# ---------------------------------------------------------------- what to cut
+
+WAYS_TO_CUT = ("column", "row", "whole")
+
+
+def weights_held(ways: Mapping[str, str], modules: Sequence[Any], ranks: int) -> float:
+    """Numbers that a rank holds. Raises WrongAnswer where a module gets what it cannot take."""
+    split, held = {"x": False}, 0.0
+    for name, kind, inputs, size in modules:
+        split_inputs = [each for each in inputs if split[each]]
+        if kind == "linear":
+            way = ways[name]
+            if (way == "row") != bool(split_inputs):
+                state = "split" if split_inputs else "whole"
+                raise WrongAnswer(f"{name} is {way!r}, but its input {inputs[0]} is {state}.")
+            if way == "column" and size[1] % ranks:
+                raise WrongAnswer(f"{name} is 'column', but {size[1]} columns cannot be divided by {ranks}.")
+            split[name] = way == "column"
+            held += size[0] * size[1] / (1 if way == "whole" else ranks)
+            continue
+        if split_inputs and kind == "rows":
+            raise WrongAnswer(f"{name} needs whole rows, but {split_inputs[0]} is split.")
+        if split_inputs and len(split_inputs) < len(inputs):
+            whole = next(each for each in inputs if not split[each])
+            raise WrongAnswer(f"{name} gets {split_inputs[0]}, which is split, and {whole}, which is whole.")
+        if split_inputs and kind == "heads" and size % ranks:
+            raise WrongAnswer(f"{name} has {size} heads, which cannot be divided by {ranks}.")
+        split[name] = bool(split_inputs)
+    return held
+
+
+def least_held(modules: Sequence[Any], ranks: int) -> float:
+    """The fewest numbers that a rank can hold, over all plans."""
+    linears = [name for name, kind, *_ in modules if kind == "linear"]
+    found = []
+    for ways in itertools.product(WAYS_TO_CUT, repeat=len(linears)):
+        with contextlib.suppress(WrongAnswer):
+            found.append(weights_held(dict(zip(linears, ways, strict=True)), modules, ranks))
+    return min(found)
+
+
+def cut(answer: Any, modules: Sequence[Any], ranks: int) -> dict[str, float]:
+    """How much more a rank holds than it must."""
+    linears = [name for name, kind, *_ in modules if kind == "linear"]
+    if not isinstance(answer, dict) or sorted(answer) != sorted(linears):
+        raise WrongAnswer(f"the answer must be a dictionary with a way for each of {', '.join(linears)}.")
+    for name, way in answer.items():
+        if way not in WAYS_TO_CUT:
+            raise WrongAnswer(f"{name} is {way!r}, but a way is 'column', 'row' or 'whole'.")
+    held = weights_held(answer, modules, ranks)
+    return {"above the least": 100 * (held / least_held(modules, ranks) - 1)}
+
+
 # ---------------------------------------------------------------- layouts
 
 
@@ -209,4 +263,5 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "parallel.zero_bubble": zero_bubble,
     "parallel.stages": stages,
     "parallel.layout": layout,
+    "parallel.cut": cut,
 }

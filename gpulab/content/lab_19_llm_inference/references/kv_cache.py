@@ -29,6 +29,28 @@ def count(
     return [flops, moved, max(flops / gpu["peak"], moved / gpu["bandwidth"])]
 
 
+def per_gpu(model: Mapping[str, Any], ranks: int) -> float:
+    """Bytes of a token on each of `ranks` GPUs: at least one head of keys, or the whole latent."""
+    if "latent" in model:
+        numbers = model["latent"] + model["place"]
+    else:
+        numbers = 2 * max(1, model["kv_heads"] // ranks) * model["head_dim"]
+    return float(model["layers"] * numbers * model["bytes"])
+
+
+def runs(
+    layout: str, table: list[int], size: int, heads: int, d: int, tokens: int, head: int
+) -> list[list[int]]:
+    """[first number, how many] of each stretch that holds keys of the head, in the order of the tokens."""
+    vectors = np.arange((max(table) + 1) * size * heads)
+    shape = (-1, size, heads) if layout == "NHD" else (-1, heads, size)
+    pool = vectors.reshape(shape)
+    pool = pool if layout == "NHD" else pool.swapaxes(1, 2)  # block, slot, head
+    own = pool[table, :, head].reshape(-1)[:tokens]
+    cuts = np.flatnonzero(np.diff(own) != 1) + 1
+    return [[int(part[0]) * d, len(part) * d] for part in np.split(own, cuts)]
+
+
 # ---------------------------------------------------------------- attention
 
 
@@ -283,9 +305,11 @@ def allocate(answer: Any, operations: list[Any], size: int, blocks: int) -> dict
 REFERENCES: dict[str, Callable[..., Any]] = {
     "kv.count": count,
     "kv.step": step,
+    "kv.per_gpu": per_gpu,
     "kv.quantise": quantise,
     "kv.split": split,
     "kv.allocate": allocate,
     "kv.paged": paged,
+    "kv.runs": runs,
     "kv.rolled": rolled,
 }

@@ -1,0 +1,9 @@
+# exercise: kv.per_gpu  fails: right  says: a latent
+
+
+def per_gpu(model, ranks):
+    if "latent" in model:
+        numbers = 2 * model["latent"] + model["place"]
+    else:
+        numbers = 2 * max(1, model["kv_heads"] // ranks) * model["head_dim"]
+    return model["layers"] * numbers * model["bytes"]

@@ -1,0 +1,16 @@
+# exercise: kv.runs  fails: right  says: NHD
+
+
+def runs(layout, table, size, heads, d, tokens, head):
+    found = []
+    for token in range(tokens):
+        block, slot = table[token // size], token % size
+        if layout == "NHD":
+            vector = (block * heads + head) * size + slot
+        else:
+            vector = (block * heads + head) * size + slot
+        if found and sum(found[-1]) == vector * d:
+            found[-1][1] += d
+        else:
+            found.append([vector * d, d])
+    return found
