@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
 
 from gpulab.analysis.cupyx import profiler
 from gpulab.frontends import cupy as cupy
+from gpulab.frontends.cupy import jit as _jit
 
 __all__ = [
     "empty_like_pinned",
@@ -25,7 +25,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "jit":  # which needs CuPy itself, and takes a second to import
-        return importlib.import_module("gpulab.frontends.cupy.jit")
+        return _jit.module()
     raise AttributeError(f"the simulated cupyx has no {name!r}.", name=name)
 
 
