@@ -218,6 +218,17 @@ def test_a_race_that_the_sanitizer_finds_makes_the_run_fail(folder: Path) -> Non
     assert "Race" in found.stderr and "tile" in found.stderr
 
 
+def test_the_sanitizer_says_what_kernels_left_on_their_heap_which_is_no_finding(folder: Path) -> None:
+    (folder / "leaks.py").write_text(
+        "import cupy\n"
+        "text = 'extern \"C\" __global__ void k(int **p) { p[threadIdx.x] = new int(3); }'\n"
+        "cupy.RawKernel(text, 'k')((1,), (5,), (cupy.zeros(5, cupy.int64),))\n"
+    )
+    ended = run(folder, "--sanitize", "leaks.py")
+    assert "5 blocks of malloc() or new in kernels, 80 bytes, were never freed." in ended.stderr
+    assert ended.returncode == 0
+
+
 def test_a_fault_ends_the_program_with_its_place_and_no_frames_of_ours(folder: Path) -> None:
     (folder / "beyond.py").write_text(HELPER.replace("if i < a.size:", "if True:") + "\nprint(doubled())\n")
     ended = run(folder, "-m", "beyond")

@@ -3,7 +3,7 @@
 None of this looks at a result. `PACKAGES` is where tests are looked for; a test that launches no kernel is
 left out by the script. Of the rest, a test is not applicable if it matches `NOT_APPLICABLE` (by its name) or
 if its own text uses one of `TELLTALES`, or if the suite itself skips it on a machine like this one. What is
-left out has no part in running kernels. What kernels may do and the simulator cannot (recursion, memory from
+left out has no part in running kernels. What kernels may do and the simulator cannot (memory from
 NRT, exceptions of debug mode) is applicable, and fails; so do tests that go beyond their own arrays.
 """
 

@@ -113,8 +113,10 @@ def test_no_two_blocks_overlap_and_all_memory_comes_back():
             assert address % 16 == 0
             assert all(address + nbytes <= a or a + n <= address for a, n in blocks.items())
             blocks[address] = nbytes
+    assert heap.left() == (len(blocks), sum(-(-nbytes // 16) * 16 for nbytes in blocks.values()))
     for address in blocks:
         heap.give_back(address)
+    assert heap.left() == (0, 0)
     assert heap.take(4096)
 
 

@@ -80,6 +80,10 @@ def run(program: list[str], settings: Settings) -> int:
         print(ledger.table(counts, gpu.name), file=sys.stderr)
     if settings.write_budget:
         ledger.write_budget(settings.write_budget, counts, gpu.name)
+    blocks, nbytes = device.heap_left() if settings.sanitize else (0, 0)
+    if blocks:  # no finding: memory may be kept on purpose until the program ends
+        said = f"{blocks:,} block{'s' if blocks > 1 else ''} of malloc() or new in kernels, {nbytes:,} bytes"
+        print(f"gpulab run: {said}, were never freed.", file=sys.stderr)
     complaints = findings()
     if limits is not None:
         complaints += ledger.over_budget(limits, counts)

@@ -138,6 +138,10 @@ class SimulatedDevice:
         """Give memory back; a kernel that still uses it faults."""
         self.memory.free(allocation)
 
+    def heap_left(self) -> tuple[int, int]:
+        """How many blocks of ``malloc`` and ``new`` kernels have not given back, and their bytes."""
+        return simt.Heap(self.memory, 0).left() if self.memory.heap else (0, 0)
+
     def host_view(self, allocation: simt.Allocation, writes: bool) -> np.ndarray:
         """The bytes of device memory for the host, uint8, live. The executor may refuse."""
         self._executors[-1].host_access(self, allocation, writes)

@@ -38,6 +38,7 @@ from .errors import (
 from .events import Access, Chunk, Observer, State, TensorProduct, Transfer
 from .executable import Executable
 from .frame import BACKWARDS, HEAP_BYTES, LOCKSTEP, STACK_BYTES, Schedule, two_teams, warp_serial
+from .heap import Heap
 from .journal import Journal
 from .memory import Allocation, Memory
 from .program import Program
@@ -54,6 +55,7 @@ __all__ = [
     "DivergentBarrier",
     "Endless",
     "Executable",
+    "Heap",
     "Journal",
     "KernelFault",
     "Memory",

@@ -65,6 +65,11 @@ class Heap:
         self._pieces[start] = GIVEN_BACK
         return ""
 
+    def left(self) -> tuple[int, int]:
+        """How many blocks nobody has given back, and their bytes in whole pieces."""
+        sizes = self._pieces[(self._pieces > 0) & (self._pieces < INSIDE)]
+        return len(sizes), int(sizes.sum()) * HEAP_PIECE
+
     def _write(self) -> None:
         assert self._memory.heap is not None
         self._memory.writes(self._memory.heap.book)
