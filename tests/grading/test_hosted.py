@@ -62,7 +62,7 @@ def test_with_an_address_the_title_has_links_that_open_the_notebook(released: No
     assert f"[Kaggle](https://kaggle.com/kernels/welcome?src=https://github.com/{place})" in lines[2]
     binder = "somebody/gpulab/main?labpath=labs%2F00_start_here%2F00_start_here.ipynb"
     assert f"[Binder](https://mybinder.org/v2/gh/{binder})" in lines[2]
-    assert lines[4].startswith("**About one hour.**")
+    assert lines[4].startswith("**1.5 to 2 hours.**")
 
 
 def test_with_an_address_the_import_cell_alone_begins_with_the_installation(released: NotebookNode) -> None:
