@@ -358,7 +358,7 @@ EXERCISES: tuple[Exercise, ...] = (
         (
             "The last number of each row should be the sum of the others, and the last row the sum of the "
             "rows above. Which row and which column are off by more than the tolerance?",
-            "If row i and column j are off, element (i, j) is wrong. In the last row or column it is a "
+            "If row i and column j are both off, element (i, j) is wrong. In the last row or column it is a "
             "checksum, and the product itself is right.",
             "The right value is the last number of the row minus all others of the row but (i, j). Do "
             "not subtract from the wrong number: it may be 10³⁸.",
