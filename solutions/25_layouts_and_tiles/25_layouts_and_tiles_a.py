@@ -635,7 +635,7 @@ def transpose(x, y):
 gpulab.check("layout.transpose", transpose)
 
 # %% [markdown]
-# **See.** Which bank serves which lane in an access to the tile, and what warps do over time.
+# **See.** Which bank serves which lane in a store to the tile, and what warps do over time.
 
 # %%
 gpulab.need(transpose)

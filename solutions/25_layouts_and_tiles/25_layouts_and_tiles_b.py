@@ -263,9 +263,9 @@ gpulab.plot.panels(
 # |---|---|---|
 # | MMA atom | `warp.MmaF16BF16Op(HALF, FLOAT, (16, 8, 16))` | `warpgroup.MmaF16BF16Op(HALF, FLOAT, (64, 64, 16), warpgroup.OperandSource.SMEM, K, K)` with `K = cute.nvgpu.OperandMajorMode.K` |
 # | tiled MMA | 2 × 2 warps | `cute.make_tiled_mma(op)`: one warpgroup |
-# | layout | your swizzle, rows of 64 | `warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, HALF)`, repeated by `cute.tile_to_shape(atom, (64, 64), (0, 1))`: the same swizzle |
-# | copy | `cp.async`, tiled over threads | `load, at = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout, (64, 64))`: pass both to the kernel, and `at` instead of `a` |
-# | who copies what | `mover.partition_S`, `partition_D` | `to, of = cpasync.tma_partition(load, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(steps, 0, 2))`; step k is `of[None, k]` |
+# | layout | your swizzle, rows of 64 | `atom = warpgroup.make_smem_layout_atom(kind, HALF)` with `kind = warpgroup.SmemLayoutAtomKind.K_SW128`, repeated by `cute.tile_to_shape(atom, (64, 64), (0, 1))`: the same swizzle |
+# | copy | `cp.async`, tiled over threads | `load, at = cpasync.make_tiled_tma_atom(op, a, layout, (64, 64))` with `op = cpasync.CopyBulkTensorTileG2SOp()`: pass both to the kernel, and `at` instead of `a` |
+# | who copies what | `mover.partition_S`, `partition_D` | `to, of = cpasync.tma_partition(load, 0, cute.make_layout(1), target, source)` with `target = cute.group_modes(tile, 0, 2)` and `source = cute.group_modes(steps, 0, 2)`; step k is `of[None, k]` |
 # | wait for the copy | commit, wait, barrier | an mbarrier: `cute.arch.mbarrier_wait(full, phase)` |
 # | to registers | `ldmatrix` | nothing: fragments describe shared memory |
 # | multiply | `cute.gemm` | `warpgroup.fence()`, `cute.gemm` for each 16 of k, `warpgroup.commit_group()`, `warpgroup.wait_group(0)` |

@@ -233,7 +233,7 @@ compared = {}
 for kind in ("a popular start", "conversations"):
     requests = replicas.traffic(kind, np.random.default_rng(0))
     routers = {"longest match": theirs, "in turn": in_turn(), "yours": route}
-    compared[f"{kind}: s"] = {name: replicas.run(requests, router).mean for name, router in routers.items()}
+    compared[f"{kind}, s"] = {name: replicas.run(requests, router).mean for name, router in routers.items()}
 plot.panels(
     compared,
     "Mean time to the first token. The longest match fails where one start is popular, turns fail where conversations have histories.",
