@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.foundation.errors import Message
+from gpulab.foundation.strict import uncontrolled
 from gpulab.frontends.cuda.arrays import DeviceArray
 from gpulab.frontends.cuda.transfers import to_device
 from gpulab.frontends.cupy.memory import using_allocator
@@ -169,7 +170,7 @@ def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
         return (Detail(messages.no_end(error.seconds, line)), *source, Detail(messages.which_loop()))
     if not line and _is_ours(error):
         return (Detail(messages.ours(type(error).__name__, str(error))),)
-    said = (str(error).strip() or "").splitlines()
+    said = uncontrolled(error).strip().splitlines()
     first = " ".join(
         said[:2] if said and said[0].endswith(":") else said[:1]
     )  # the list that a colon announces

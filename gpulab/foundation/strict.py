@@ -36,7 +36,12 @@ def items(value: Any, most: int) -> list[Any]:
     return value
 
 
+def uncontrolled(text: object) -> str:
+    """Somebody's text without colours and other control characters; its lines stay."""
+    return _CONTROL.sub("", str(text))
+
+
 def clean(text: object, limit: int = 300) -> str:
     """Somebody's text, fit for a terminal and a table: no control characters, one line, not too long."""
-    line = " ".join(_CONTROL.sub("", str(text)).encode("utf-8", "replace").decode().split())
+    line = " ".join(uncontrolled(text).encode("utf-8", "replace").decode().split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

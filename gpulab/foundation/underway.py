@@ -108,8 +108,9 @@ def _watch() -> None:
 
 
 def _look(show: Callable[[str, float | None], None]) -> None:
+    """Until a later cell has a thread, or nothing was done for a while."""
     shown, idle = False, 0.0
-    while idle < 10 * PATIENCE:
+    while idle < 10 * PATIENCE and threading.current_thread() in _threads.values():
         time.sleep(PACE)
         stack, now = list(_stack), time.monotonic()
         if stack and now - stack[0].began >= PATIENCE:
@@ -119,6 +120,8 @@ def _look(show: Callable[[str, float | None], None]) -> None:
             show("", None)
             shown = False
         idle = 0.0 if stack else idle + PACE
+    if shown:
+        show("", None)
 
 
 def _shower() -> Callable[[str, float | None], None]:

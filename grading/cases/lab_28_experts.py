@@ -18,9 +18,16 @@ CASES: dict[str, tuple[Case, ...]] = {
         dispatch_case("any", 2, 2, 4, 16),
         dispatch_case("at home", 4, 2, 6, 16),
         dispatch_case("any", 6, 2, 5, 8),
-        dispatch_case("two nodes", 4, 2, 18, 72),
+        dispatch_case("two nodes", 6, 2, 18, 72),
     ),
-    "experts.place": _kinds("one is popular", "no room for copies", "few slots left", "as in text"),
+    "experts.place": _kinds(
+        "one is popular",
+        "no room for copies",
+        "of all sizes",
+        "several are popular",
+        "few slots left",
+        "as in text",
+    ),
     "experts.overlap": _kinds(
         "any", "equal times", "computing takes longer", "sending takes longer", "long attention"
     ),

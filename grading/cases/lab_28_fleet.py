@@ -11,7 +11,9 @@ from gpulab.content.lab_28_experts_and_disaggregation.fleet import tree_case
 _kinds = partial(of_kinds, suffix=", others")
 
 CASES: dict[str, tuple[Case, ...]] = {
-    "fleet.pools": _kinds("any", "long prompts", "short prompts", "a slow link", "a little traffic"),
+    "fleet.pools": _kinds(
+        "any", "just fitting", "long prompts", "short prompts", "a slow link", "a little traffic"
+    ),
     "fleet.route": _kinds("a popular start", "all new", "conversations", "both"),
     "fleet.verify": (
         tree_case("a chain", "the same"),
@@ -20,7 +22,9 @@ CASES: dict[str, tuple[Case, ...]] = {
         tree_case("two guesses", "alike"),
         tree_case("two, and one behind each", "alike"),
     ),
-    "fleet.rollouts": _kinds("any", "in turn", "dear sync", "one behind", "slow training"),
+    "fleet.rollouts": _kinds(
+        "any", "in turn", "dear sync", "a sync longer than training", "one behind", "slow training"
+    ),
     "fleet.mend": _kinds(
         "a high bit",
         "no flip",

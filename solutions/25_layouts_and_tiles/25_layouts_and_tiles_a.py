@@ -138,9 +138,10 @@ def coalesce(layout):
 gpulab.check("layout.coalesce", coalesce)
 
 # %% [markdown]
-# **Why.** A coalesced layout is unique. Its first stride is the offset of index 1, and its first size is the first
-# index at which the offsets leave the line index · stride. So two layouts are the same function exactly if they
-# coalesce to the same modes. A compiler that is to copy 128 bits at once coalesces first, and then looks whether the
+# **Why.** A coalesced layout is unique, because the function determines each of its modes. The first stride is the
+# offset of index 1. The first size is the first index at which the offset is no longer index · stride. There the second
+# mode begins, and the same argument gives its stride and size, and so on. So two layouts are the same function exactly
+# if they coalesce to the same modes. A compiler that is to copy 128 bits at once coalesces first, and then looks whether the
 # first mode has stride 1 and at least 128 bits.
 #
 # ## 2 · A layout of a layout
@@ -178,8 +179,9 @@ print("A(B(i)):", [at(outer, at(inner, i)) for i in range(8)])
 # **Do.** Write `compose(a, size, stride)`: the composition of `a` with the layout (size):(stride).
 #
 # - `a` is a coalesced list of (size, stride) pairs; `size` is at least 2, `stride` at least 1.
-# - The stride always divides: it is a product of whole modes of `a`, times a divisor of the next mode. The picked
-#   indices stay inside `a`, and end within a mode or at the end of one.
+# - The stride always fits: it is a product of the sizes of whole modes of `a`, times a divisor of the size of the next
+#   one. For a = (4, 8):(8, 1) it can be 1, 2, 4, 8 or 16, but not 3.
+# - The picked indices stay inside `a`. What is taken from the last mode is a whole number of its steps.
 # - Output: a list of (size, stride) pairs, coalesced.
 #
 # About 10 lines.
@@ -243,9 +245,10 @@ gpulab.plot.fragments(
 #
 # **Do.** Write `complement(tile, n)`.
 #
-# - `tile` is a list of (size, stride) pairs in any order of strides. It takes no offset twice, and the stride of each
-#   mode is a multiple of the end of the modes with smaller strides: size · stride of the last of them. `n` is a multiple
-#   of that end, too.
+# - `tile` is a list of (size, stride) pairs in any order of strides. A mode of size 1 may have any stride; it adds
+#   nothing.
+# - The other modes never overlap. A mode *ends* at size · stride, and the stride of the next larger mode is a multiple of
+#   that end. `n` is a multiple of the last end. (The tile (4):(2) ends at 8, and n = 24 is a multiple of 8.)
 # - Output: the starts of the copies as a coalesced layout with increasing strides; `[(1, 0)]` if the tile covers
 #   everything by itself.
 #
@@ -368,8 +371,9 @@ for address in (0x000, 0x080, 0x100, 0x190):
 # - The next three bits, 4 to 6, choose which of eight pieces of a row is meant, and with it the group of banks.
 # - Bits 7 to 9 are the row modulo 8. Since 4 + 3 = 7, they are the ones that are XORed in.
 #
-# How many lanes meet? A lane that accesses 16 bytes takes four banks, so shared memory serves 128 / 16 = 8 lanes in one
-# wavefront. In general it serves 128 / access lanes.
+# How many lanes share a wavefront? A lane that accesses 16 bytes takes four banks of 4 bytes, so the 32 banks serve
+# 128 / 16 = 8 lanes at once. In general they serve 128 / access lanes. Two of these lanes meet in a bank if their
+# addresses differ by a multiple of 128 bytes.
 #
 # **Predict.** Rows of 64 bytes, and lanes that read 16 bytes each down a column. How many of 8 lanes meet in the same
 # bank, without a swizzle?
@@ -384,8 +388,8 @@ gpulab.predict("layout.colliding", ...)
 #   tile starts at address 0. `access` is 4, 8 or 16 bytes.
 # - Any 128 / access lanes that access the same column of neighbouring rows, or neighbours along a row, must
 #   need one wavefront. The bytes of an access must stay together.
-# - **Budget:** no bank conflict, and no more bits than necessary. A column of a tile with short rows may need less than
-#   one with long rows.
+# - **Budget:** no bank conflict, and no more bits than necessary. Rows that are shorter than 128 bytes need fewer bits:
+#   several of them lie side by side in the banks, and those do not meet.
 #
 # About 4 lines. Start with rows of 128 bytes, and try your answers with the cell behind the check.
 
@@ -468,7 +472,7 @@ print("load requests:", report["global_load_requests"])
 # | write | meaning |
 # |---|---|
 # | `cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.Float32, num_bits_per_copy=b)` | an atom that copies b bits of one thread |
-# | `cute.make_tiled_copy_tv(atom, threads, values)` | a layout of threads times a layout of values |
+# | `cute.make_tiled_copy_tv(atom, threads, values)` | a tiled copy: `threads` maps a place to a thread's number, `values` a place in its part to the number of a value |
 # | `cute.zipped_divide(x, (n,))` | x in tiles of n: modes (tile, rest) |
 # | `x[None, i]` | all of the first mode, at i of the second |
 # | `move.get_slice(t)` | what thread t does in a tiled copy |
@@ -549,8 +553,9 @@ gpulab.show(gpulab.profile(copy, a, b), view="accesses")
 #
 # ![A tile of 32 × 32. Thread t loads four elements of a row and stores them as one piece. Then it reads four elements of a column, one by one, and stores them as a row of y.](drawings/turning.svg)
 #
-# Reading a tile by columns takes no new code: composed with (32, 32):(32, 1), whose index runs along the rows, a tile
-# becomes its transpose. The same partition then reads down the columns.
+# Reading a tile by columns takes no new code, only a composition. In the layout (32, 32):(32, 1) index 1 has the offset
+# 32. In the tile, index 32 is the second element of the first row. So the tile composed with this layout has at its
+# place (1, 0) what the tile has at (0, 1): it is the transpose. The same partition then reads down the columns.
 
 
 # %%
@@ -576,11 +581,13 @@ turn()
 #
 # - `x` is (m, n) and `y` is (n, m), both float32, m and n multiples of 32. One block of 256 threads for each tile of
 #   32 × 32.
-# - The thread layout (32, 8):(8, 1) with values (1, 4) covers a tile: thread t has row t // 8, and eight threads share it.
-# - The swizzle counts in floats here, not in bytes. It must suit both accesses: 128-bit stores along rows, and 32-bit
-#   loads of four columns in eight rows, which are 4 · i + e for i = 0 … 7.
-# - **Budget:** 128 bits for each lane in loads and stores of global memory and in stores to shared memory; no bank
-#   conflict; 4,096 bytes of shared memory; full sectors.
+# - The thread layout (32, 8):(8, 1) with values (1, 4) covers a tile: place (i, j) belongs to thread 8 · i + j. So thread
+#   t has row t // 8, and eight threads share a row.
+# - The swizzle counts in floats here, not in bytes. It must suit both accesses. The stores have 128 bits and go along
+#   rows. The loads have 32 bits: when the warp loads its value e, e = 0 … 3, its 32 lanes take four neighbouring columns
+#   of the tile in the eight rows e, 4 + e, 8 + e, …, 28 + e.
+# - **Budget:** 128 bits for each lane in loads and stores of global memory; each float stored once to shared memory, also
+#   with 128 bits; no bank conflict; 4,096 bytes of shared memory; full sectors.
 #
 # About 12, 5 and 1 lines.
 
@@ -628,7 +635,7 @@ def transpose(x, y):
 gpulab.check("layout.transpose", transpose)
 
 # %% [markdown]
-# **See.** Which bank serves which lane in an access to the tile, and what warps do over time.
+# **See.** Which bank serves which lane in a store to the tile, and what warps do over time.
 
 # %%
 gpulab.need(transpose)

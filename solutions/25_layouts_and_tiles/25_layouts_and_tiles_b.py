@@ -151,7 +151,7 @@ gpulab.plot.fragments(
 # | `cute.arch.cp_async_commit_group()`, `cp_async_wait_group(0)` | wait for the copies of this thread |
 # | `cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), HALF)` | `ldmatrix`: four 8 × 8 matrices to the registers of a warp |
 # | `cute.make_tiled_copy_A(atom, mma)`, `_B` | a tiled copy that delivers what the MMA atom wants |
-# | `part.retile(held)` | registers of the MMA, in the shape of that copy |
+# | `load.get_slice(t).retile(held)` | for such a tiled copy `load`: registers of the MMA in the shape that it copies |
 #
 # Each `ldmatrix` reads rows of 16 bytes, so the tile needs a swizzle. You derived it in part A, but it counts elements
 # here: a half has two bytes, so bit 4 of the address in bytes is bit 3 of the number of the element.
@@ -263,25 +263,26 @@ gpulab.plot.panels(
 # |---|---|---|
 # | MMA atom | `warp.MmaF16BF16Op(HALF, FLOAT, (16, 8, 16))` | `warpgroup.MmaF16BF16Op(HALF, FLOAT, (64, 64, 16), warpgroup.OperandSource.SMEM, K, K)` with `K = cute.nvgpu.OperandMajorMode.K` |
 # | tiled MMA | 2 × 2 warps | `cute.make_tiled_mma(op)`: one warpgroup |
-# | layout | your swizzle, rows of 64 | `warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, HALF)`, repeated by `cute.tile_to_shape(atom, (64, 64), (0, 1))`: the same swizzle |
-# | copy | `cp.async`, tiled over threads | `load, at = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout, (64, 64))`: pass both to the kernel, and `at` instead of `a` |
-# | who copies what | `mover.partition_S`, `partition_D` | `to, of = cpasync.tma_partition(load, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(steps, 0, 2))`; step k is `of[None, k]` |
+# | layout | your swizzle, rows of 64 | `atom = warpgroup.make_smem_layout_atom(kind, HALF)` with `kind = warpgroup.SmemLayoutAtomKind.K_SW128`, repeated by `cute.tile_to_shape(atom, (64, 64), (0, 1))`: the same swizzle |
+# | copy | `cp.async`, tiled over threads | `load, at = cpasync.make_tiled_tma_atom(op, a, layout, (64, 64))` with `op = cpasync.CopyBulkTensorTileG2SOp()`: pass both to the kernel, and `at` instead of `a` |
+# | who copies what | `mover.partition_S`, `partition_D` | `to, of = cpasync.tma_partition(load, 0, cute.make_layout(1), target, source)` with `target = cute.group_modes(tile, 0, 2)` and `source = cute.group_modes(steps, 0, 2)`; step k is `of[None, k]` |
 # | wait for the copy | commit, wait, barrier | an mbarrier: `cute.arch.mbarrier_wait(full, phase)` |
 # | to registers | `ldmatrix` | nothing: fragments describe shared memory |
 # | multiply | `cute.gemm` | `warpgroup.fence()`, `cute.gemm` for each 16 of k, `warpgroup.commit_group()`, `warpgroup.wait_group(0)` |
 #
 # One warp sends both copies: `cute.copy(load_a, of_a[None, k], to_a, tma_bar_ptr=full)`. Before that one of its threads,
-# inside `with cute.arch.elect_one():`, announces the bytes with
-# `cute.arch.mbarrier_arrive_and_expect_tx(full, bytes)`. Whether a product adds to the sums is a field of the atom:
-# `mma.set(warpgroup.Field.ACCUMULATE, False)`.
+# inside `with cute.arch.elect_one():`, announces the bytes of both with
+# `cute.arch.mbarrier_arrive_and_expect_tx(full, bytes)`. In `tma_partition`, 0 and `cute.make_layout(1)` say that there
+# is no cluster: this block is number 0 of one. Whether a product adds to the sums or replaces them is a field of the
+# atom: set it with `mma.set(warpgroup.Field.ACCUMULATE, True)` or `False`. If you never set it, products replace.
 #
 # **Do.** Write `hopper(a, b, c)`, the same product as `gemm`, on an H100.
 #
 # - Same sizes, same blocks of 128 threads, same steps. A step is four products of 64 × 64 × 16:
 #   `held_a[None, None, i]` is the i-th 16 of k.
 # - The mbarrier `full` is given. Its phase in step k is k % 2.
-# - **Budget:** two copies a step; no access of threads to shared memory and no loads from global memory; one product
-#   for 16 of k.
+# - **Budget:** one product for 16 of k; two copies a step; no access of threads to shared memory and no loads from
+#   global memory.
 #
 # About 22, 10 and 1 lines.
 
@@ -395,8 +396,11 @@ gpulab.plot.bars(
 
 # %% [markdown]
 # **Why.** The loop kept its three steps: copy, wait, multiply. What changed with the atoms is *how to wait*, because copies
-# and products became asynchronous. No layout algebra hides that, and it is where most mistakes in such kernels are. In
-# both of your kernels copies and products take turns; a pipeline with several tiles in flight is lab 24A's `overlap`.
+# and products became asynchronous. No layout algebra hides that, and it is where most mistakes in such kernels are.
+#
+# The H100 has far less work here, and yet it needs about as many cycles. In both of your kernels copies and products
+# take turns, so each step waits for a whole copy, and its latency in cycles is no shorter on the H100. A pipeline with
+# several tiles in flight hides it: that is lab 24A's `overlap`.
 #
 # ## 9 · Tiles without threads
 #
@@ -422,7 +426,7 @@ gpulab.plot.bars(
 # **Do.** Write `softmax(x, y)`: each row of y is exp(x) of the row, divided by its sum.
 #
 # - `x` and `y` are (m, n) in float32; n is from 100 to 4,096 and no power of two in general. One block for each row.
-# - Subtract the maximum of the row first.
+# - Subtract the maximum of the row first. Numbers may be as large as 200, and exp(89) is more than a float32 holds.
 # - **Budget:** each number loaded once, one exponential for each number of a tile.
 #
 # About 3 and 4 lines.
@@ -482,7 +486,8 @@ gpulab.plot.panels(
 # - `q`, `k` and `v` are (n, 64) in float16, n a multiple of 64; `out` is (n, 64) in float32. q is already scaled such that
 #   the weights are 2 to the power of the scores. Do not scale it again.
 # - Query i sees the keys j ≤ i. One block for each 64 queries, tiles of 64 keys.
-# - Rescale as in lab 12: keep the largest score, the sum of the weights and the unfinished output.
+# - Rescale as in lab 12: keep the largest score, the sum of the weights and the unfinished output. Scores can be above
+#   100, and a float16 ends below 2¹⁶.
 # - `ct.arange(64, dtype=ct.int32)` is 0 … 63, `ct.reshape(t, (64, 1))` makes it a column, `ct.full(shape, value,
 #   dtype=ct.float32)` fills a tile, `ct.astype(t, ct.float16)` converts, `ct.transpose(t)` transposes.
 # - **Budget:** q once, K and V up to the diagonal; half of the instructions that the float32 lanes would need.
@@ -609,7 +614,7 @@ print(
 # - `x` is (m, n) and `y` is (n, m), both float32; m is 128, 256 or 512, and n is a multiple of 32. Row j
 #   of `y` is the softmax of column j of `x`.
 # - A program for 32 columns, with all m rows, and four warps.
-# - **Budget:** each number stored once to shared memory; full sectors in global memory, for loads and for stores.
+# - **Budget:** each number stored to shared memory exactly once; full sectors in global memory, for loads and for stores.
 #
 # About 10 and 2 lines.
 
@@ -822,7 +827,8 @@ gpulab.plot.panels(
 # Read the two tables together. All kernels move the same sectors, so on a GPU they will take about the same time; the
 # transposes differ in the instructions that they spend for it. Each count that differs belongs to a line in which somebody
 # decided differently: the width in the load requests, the change of layout in the shared requests, the number of warps
-# that meet in the barriers. numba's many instructions are its indices: 64-bit numbers that may be negative.
+# that meet in the barriers. numba's many instructions are its indices: 64-bit numbers that may be negative. None of the
+# six has a bank conflict. In three of them you see why, the tile has a column more; in the others the compiler saw to it.
 #
 # **Why.** No language is the fastest. One that decides more is shorter, and is carried to the next GPU by its compiler; one
 # that decides less lets you do what the compiler did not think of. A good habit is to start at the right of the table and

@@ -132,16 +132,16 @@ gpulab.check("experts.limited", limited)
 gpulab.need(limited)
 numbers, lost = np.random.default_rng(1), {}
 for most in (1, 2, 4, 8):
-    kept = []
+    given_up = []
     for _ in range(200):
         scores = numbers.random(256)
         best = np.sort(scores)[-8:].sum()
-        kept.append(scores[limited(scores.tolist(), 8, most, 8)].sum() / best)
-    lost[f"at most {most}"] = 100 * float(np.mean(kept))
+        given_up.append(1 - scores[limited(scores.tolist(), 8, most, 8)].sum() / best)
+    lost[f"at most {most}"] = 100 * float(np.mean(given_up))
 plot.bars(
     lost,
-    "% of the best eight scores' sum",
-    caption="What the limit costs with random scores: four of eight nodes keep almost the whole sum.",
+    "% of the best eight scores' sum that is given up",
+    caption="What the limit costs with random scores: with one of eight nodes a few percent, with four next to nothing.",
 )
 
 # %% [markdown]
@@ -178,9 +178,9 @@ def exchange(parts):
 # - Output (tokens × width): for each token the sum over its experts of weight · relu(x · expert).
 # - You may call `exchange`, which is defined above, and `all_to_all`, `all_gather`, `all_reduce`,
 #   `reduce_scatter`, `broadcast`, sends and receives.
-# - Counted: the bytes between nodes, a row there and a row of sums back for each token and node; and the
-#   busiest network card. Up to 64 bytes more for each token are allowed, which is room for its weights. Bytes
-#   inside a node are free.
+# - Counted: the bytes between nodes, with a row there and a row of sums back for each token and each other
+#   node that has one of its experts; and the busiest network card. Up to 64 bytes more for each token are
+#   allowed, which is room for its weights. Bytes inside a node are free.
 # - Hint for the weights: a dense table of tokens × all experts, zero where an expert is not chosen, can
 #   travel behind the rows: `torch.cat([rows, columns], 1)`.
 # - Length: about 30 lines.
@@ -303,7 +303,8 @@ plot.lines(
 #   expert each. There are at least as many slots as experts.
 # - Output: a list with one list of experts for each GPU. Each expert is at least on one GPU, and on no GPU
 #   twice.
-# - Counted: the load of the busiest GPU, at most 1.1 times the mean.
+# - Counted: the load of the busiest GPU, at most 1.1 times the mean. Several experts may be popular, and slots
+#   may stay empty.
 # - Length: about 14 lines.
 
 
@@ -416,8 +417,9 @@ plot.timeline(
 )
 
 # %% [markdown]
-# **Why.** The busier of both, here computing, never waits once it has begun. That does not need equal times. Only
-# where one part takes several times as long as another can a different order be a few percent faster.
+# **Why.** The busier of both resources, here the one that computes, never waits once it has begun. The four
+# times need not be equal for that. Only where one part takes several times as long as another can a different
+# order be a few percent faster.
 #
 # ## 7 · Puts and flags
 #
@@ -433,7 +435,7 @@ plot.timeline(
 # |---|---|
 # | `memory = symmetric.Memory(slots, numbers, dtype)` | the same on all ranks; `memory.slots` is this rank's own, zeros at first |
 # | `memory.put(peer, slot, row)` | writes a whole row into a slot of rank `peer` and raises its flag; goes on at once |
-# | `memory.wait((peer, slot), …)` | waits until each `peer` has put into its `slot` here |
+# | `memory.wait((peer, slot), …)` | for each pair, waits until rank `peer` has put into slot `slot` of this rank |
 # | `memory.quiet()` | waits until all puts of this rank have arrived |
 #
 # Before a flag was waited for, nothing of its put is visible. That is the worst that real hardware may do,
@@ -450,7 +452,8 @@ plot.timeline(
 #   `dtype=x.dtype`.)
 # - Counted: steps, the longest chain of messages that waited for one another: 1. Wait for all flags in *one*
 #   call.
-# - End with `memory.quiet()`.
+# - Your own array needs no put: assign it to a row of `memory.slots`.
+# - Call `memory.quiet()` before you return.
 # - Length: about 9 lines.
 
 

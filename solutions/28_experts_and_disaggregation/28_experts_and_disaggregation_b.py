@@ -86,8 +86,8 @@ plot.lines(
 #   seconds: `prefill` for a prompt token, `step` for a decode step without requests, `request` more for each
 #   request in the step, `transfer` for a prompt token's keys and values. `limits` has seconds: `first` for
 #   the first token on average, `between` for the longest gap between two tokens.
-# - Output: `["together", N]` or `["apart", P, D]`, whichever holds both limits with fewer GPUs. (One of both
-#   exists.)
+# - Output: `["together", N]` or `["apart", P, D]`, whichever holds both limits with fewer GPUs. At least one of
+#   the two ways is possible. If both need equally many GPUs, return either.
 # - Counted: GPUs beyond the least. Length: about 20 lines.
 #
 # The rules, with T = prompt · prefill:
@@ -100,9 +100,12 @@ plot.lines(
 # | a decode step | step / (1 − rate · output · request / D) | the same with N · (1 − u) for D |
 # | longest gap | a decode step | a decode step + T |
 #
-# A share (u, or the fraction after "1 −" in a step) that is 1 or more means that the GPUs are too few. The
-# rule for the step follows from Little's law: a GPU has rate / D · output · (time of a step) requests at a
-# time.
+# In the row of the decode step, "the same" means step / (1 − rate · output · request / (N · (1 − u))), because
+# together only the share 1 − u of each GPU's time is left for decoding. If u or the fraction behind "1 −" is 1
+# or more, there are too few GPUs.
+#
+# The rule for the step follows from Little's law: a GPU has rate / D · output · s requests at a time, where s is
+# the time of a step. Put that number of requests into s = step + requests · request, and solve for s.
 
 
 # %% nbgrader={"grade": false, "grade_id": "pools", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -230,7 +233,7 @@ compared = {}
 for kind in ("a popular start", "conversations"):
     requests = replicas.traffic(kind, np.random.default_rng(0))
     routers = {"longest match": theirs, "in turn": in_turn(), "yours": route}
-    compared[f"{kind}: s"] = {name: replicas.run(requests, router).mean for name, router in routers.items()}
+    compared[f"{kind}, s"] = {name: replicas.run(requests, router).mean for name, router in routers.items()}
 plot.panels(
     compared,
     "Mean time to the first token. The longest match fails where one start is popular, turns fail where conversations have histories.",
@@ -268,8 +271,8 @@ plot.panels(
 # ![A tree with two guesses behind the text, and one guess behind each. The first sibling is judged against p; if it is not kept, the second is judged against what is left of p.](drawings/tree.svg)
 #
 # How should siblings be judged? The first one as in lab 19: keep token t with probability min(1, p(t) /
-# q(t)). If it is not kept, what is left to be given is max(0, p − q), normalised. Call this the new p, and
-# judge the second sibling against it in the same way. This is multi-step speculative sampling (X. Miao et
+# q(t)). If it is not kept, the next token must come from what is left of p: max(0, p − q), divided by its sum.
+# Call this the new p, and judge the second sibling against it in the same way. This is multi-step speculative sampling (X. Miao et
 # al., "SpecInfer", 2023). It keeps the target's distribution for the same reason as a single guess does.
 #
 # **Predict.** p = (0.5, 0.3, 0.2) and q = (0.2, 0.3, 0.5). Two siblings are drawn independently from q. In
@@ -289,7 +292,8 @@ gpulab.predict("fleet.kept", ...)
 # - `choose(probabilities)` draws an index, as in lab 19. It is your only source of chance.
 # - Output: the tokens of this round: the kept ones, and one more, drawn from what is left of p at the place
 #   where no child was kept (or from p itself, where there is none).
-# - Counted: the distribution must be exactly the target's, and the tokens a round as many as the rule brings.
+# - Counted: the distribution must be exactly the target's, and a round must bring as many tokens on average as
+#   this rule does.
 # - Length: about 15 lines.
 
 
@@ -371,10 +375,10 @@ gpulab.predict("fleet.turns", ...)
 # - Input: `times` has whole seconds: `generate`, `reward`, `train` for a batch, and `sync`.
 # - Output: a list with the **version** of the weights that generates each batch. Version v exists when
 #   batches 0 to v − 1 are trained. Batch k may have versions k − `stale` to k, and versions never fall.
-# - Rules: the engine generates batches in order. Before the first batch of a new version it syncs: this
-#   starts when the engine is free and the trainer has finished that version, and stops both for `sync`
-#   seconds. The trainer trains batches in order, each as soon as its rewards are there and the trainer is
-#   free; it does not train beyond version v before the sync of version v.
+# - The engine generates batches in order. Before the first batch of a new version it syncs: this starts when
+#   the engine is free and the trainer has finished that version, and stops both for `sync` seconds.
+# - The trainer trains batches in order, each as soon as its rewards are there and the trainer is free. If your
+#   list has a sync of version v, batch v is trained after that sync and not before, even if the trainer is free.
 # - Counted: the time until the last batch is trained, at most 2 % above the least. There are at most 7
 #   batches.
 # - Length: about 22 lines. Trying all lists is allowed.
@@ -477,7 +481,8 @@ gpulab.predict("fleet.checksums", ...)
 # - Input: `c`, a list of m + 1 rows of n + 1 numbers: a product with checksums, made in float32. At most one
 #   of its numbers had one bit flipped; this number may be a checksum, and it may have become as large as
 #   10³⁸.
-# - A sum is off if it differs by more than `tolerance`; smaller differences are rounding.
+# - A sum is off if it differs by more than `tolerance`; smaller differences are rounding. A flip whose size is
+#   close to the tolerance may put a row off and no column: then leave the product as it is.
 # - Output: the product without its checksums, m rows of n numbers, with the right number in the place of the
 #   wrong one.
 # - Length: about 9 lines.
@@ -491,7 +496,7 @@ def mend(c, tolerance):
 
     product = [row[:-1] for row in c[:-1]]
     rows, columns = wrong(c), wrong(list(zip(*c, strict=True)))
-    if rows and rows[0] < len(product) and columns[0] < len(product[0]):
+    if rows and columns and rows[0] < len(product) and columns[0] < len(product[0]):
         i, j = rows[0], columns[0]
         product[i][j] = c[i][-1] - sum(x for n, x in enumerate(c[i][:-1]) if n != j)
     return product
@@ -591,7 +596,8 @@ plot.picture(
 # - Input: `saved` is a list of chunks `[file, [row, column], [rows, columns]]`: where in the whole matrix a
 #   chunk starts, and its size. `wanted` is the box `[[row, column], [rows, columns]]` that this rank needs.
 # - Output: a list of pieces `[file, start in the chunk, size, start in the box]`, the last three as `[row,
-#   column]` pairs. Together they fill the box, each number once. A piece is not empty.
+#   column]` pairs. Together they fill the box, each number once. What a chunk and the box share is one piece; a
+#   chunk that shares nothing has none.
 # - Length: about 8 lines.
 
 

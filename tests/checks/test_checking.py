@@ -288,3 +288,9 @@ def test_only_a_kernel_that_was_cut_off_is_asked_whether_each_thread_does_everyt
     asks = "does each thread go through everything"
     assert asks not in str(gpulab.check("start.double", circles, attempt=False))
     assert asks in str(gpulab.check("start.double", long, attempt=False))
+
+
+def test_an_error_in_colours_is_told_without_them() -> None:
+    assert run.explain(ValueError("\x1b[91m\x1b[1merror:\x1b[0m no value"), plain)[0].text == (
+        "ValueError: error: no value"
+    )

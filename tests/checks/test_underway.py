@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import nbformat
@@ -36,6 +37,21 @@ def test_outside_of_a_notebook_nothing_is_watched() -> None:
     with underway.work("something", 3) as work:
         work.done += 1
         assert underway._stack == [] and underway._threads == before
+
+
+def test_a_cell_says_nothing_more_when_a_later_one_has_begun(monkeypatch) -> None:
+    monkeypatch.setattr(underway, "PACE", 0.01)
+    monkeypatch.setattr(underway, "_threads", {})
+    monkeypatch.setattr(underway, "_stack", [Work("checking", began=0)])
+    said: list[str] = []
+    thread = threading.Thread(target=underway._look, args=(lambda text, _: said.append(text),), daemon=True)
+    underway._threads[1] = thread
+    thread.start()
+    time.sleep(0.2)
+    underway._threads.clear()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert said[0].startswith("checking · ") and said[-1] == ""
 
 
 LONG = """import numpy as np, gpulab

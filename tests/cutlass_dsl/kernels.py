@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpulab import cutlass
 from gpulab.cutlass import cute
-from gpulab.cutlass.cute.nvgpu import cpasync
+from gpulab.cutlass.cute.nvgpu import cpasync, warp
 
 
 @cute.kernel
@@ -135,3 +135,57 @@ def nothing_kernel(c: cute.Tensor):
 @cute.jit
 def cooperative(c: cute.Tensor, blocks: cutlass.Int32):
     nothing_kernel(c).launch(grid=(blocks, 1, 1), block=(1, 1, 1), cooperative=True)
+
+
+@cute.kernel
+def copying_kernel(a: cute.Tensor, c: cute.Tensor, move: cute.TiledCopy):
+    mine = move.get_slice(cute.arch.thread_idx()[0])
+    source = mine.partition_S(a)
+    held = cute.make_rmem_tensor_like(source)
+    cute.copy(move, source, held)
+    cute.copy(move, held, mine.partition_D(c))
+
+
+@cute.jit
+def copying(a: cute.Tensor, c: cute.Tensor):
+    """512 floats in pieces of 128 bits."""
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.Float32, num_bits_per_copy=128)
+    move = cute.make_tiled_copy_tv(atom, cute.make_layout(128), cute.make_layout(4))
+    copying_kernel(a, c, move).launch(grid=(1, 1, 1), block=(128, 1, 1))
+
+
+@cute.jit
+def copying_what_lies_apart(a: cute.Tensor, c: cute.Tensor):
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.Float32, num_bits_per_copy=128)
+    move = cute.make_tiled_copy_tv(atom, cute.make_layout(128), cute.make_layout(4, stride=128))
+    copying_kernel(a, c, move).launch(grid=(1, 1, 1), block=(128, 1, 1))
+
+
+@cute.kernel
+def not_retiled_kernel(a: cute.Tensor, mma: cute.TiledMma):
+    t = cute.arch.thread_idx()[0]
+    tile = cutlass.memory.SmemAllocator().allocate_tensor(
+        cutlass.Float16, cute.make_layout((16, 16), stride=(16, 1)), 128
+    )
+    held = mma.make_fragment_A(mma.get_slice(t).partition_A(tile))
+    move = cute.make_tiled_copy_A(cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), cutlass.Float16), mma)
+    cute.copy(move, move.get_slice(t).partition_S(tile), held)
+
+
+@cute.jit
+def not_retiled(a: cute.Tensor):
+    op = warp.MmaF16BF16Op(cutlass.Float16, cutlass.Float32, (16, 8, 16))
+    not_retiled_kernel(a, cute.make_tiled_mma(op)).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+@cute.kernel
+def racing_in_a_tile_kernel(c: cute.Tensor):
+    i = cute.arch.thread_idx()[0]
+    tile = cutlass.memory.SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(64))
+    tile[i] = cutlass.Float32(i)
+    c[i] = tile[63 - i]
+
+
+@cute.jit
+def racing_in_a_tile(c: cute.Tensor):
+    racing_in_a_tile_kernel(c).launch(grid=(1, 1, 1), block=(64, 1, 1))

@@ -17,6 +17,7 @@ from gpulab import cutlass, device, machine, profile, sanitize
 from gpulab.cutlass import cute
 from gpulab.cutlass.cute.runtime import from_dlpack
 from gpulab.simulator import simt
+from gpulab.simulator.compile import CompileError
 from gpulab.simulator.device import LaunchError
 
 from . import kernels
@@ -159,6 +160,34 @@ def test_a_race_is_found() -> None:
             kernels.reversing, from_dlpack(np.zeros(64, np.float32)), from_dlpack(np.zeros(64, np.float32))
         )
     )
+
+
+def test_a_race_is_cured_with_the_languages_own_barrier() -> None:
+    findings = str(sanitize(kernels.racing_in_a_tile, from_dlpack(np.zeros(64, np.float32))))
+    assert "cute.arch.sync_threads()" in findings
+    assert "cuda.syncthreads" not in findings
+
+
+def test_a_wide_copy_of_what_may_not_be_aligned_names_the_line_and_the_promise() -> None:
+    a, c = np.arange(512, dtype=np.float32), np.zeros(512, np.float32)
+    with pytest.raises(CompileError) as error:
+        kernels.copying(from_dlpack(a), from_dlpack(c))
+    assert "CompileError in copying_kernel, line" in str(error.value)
+    assert "cute.copy(move, source, held)" in str(error.value)
+    assert "assumed_align=16" in str(error.value)
+    kernels.copying(from_dlpack(a, assumed_align=16), from_dlpack(c, assumed_align=16))
+    np.testing.assert_array_equal(c, a)
+
+
+def test_a_wide_copy_of_values_that_lie_apart_says_so() -> None:
+    arrays = [from_dlpack(np.zeros(512, np.float32), assumed_align=16) for _ in range(2)]
+    with pytest.raises(CompileError, match="do not lie side by side"):
+        kernels.copying_what_lies_apart(*arrays)
+
+
+def test_registers_that_were_not_retiled_are_refused_before_the_compiler_aborts() -> None:
+    with pytest.raises(ValueError, match="Registers of an MMA take the shape of a tiled copy by `retile`"):
+        kernels.not_retiled(from_dlpack(np.zeros(1, np.float16)))
 
 
 def test_a_kernel_prints(capsys: pytest.CaptureFixture[str]) -> None:

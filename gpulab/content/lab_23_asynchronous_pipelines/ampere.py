@@ -3,13 +3,13 @@
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
 | async.depth | depth(…) → slots | Little's law | answers | – | – | 3 |
-| async.ring | kernel, 128 threads, 4 slots | cp.async in groups | bytes in flight | 0 | 29 B/thread | 5 |
+| async.ring | kernel, 128 threads, 4 slots | cp.async in groups | bytes | – | 8·n | 5 |
+| | | | bytes in flight | 0 | 29 B/thread | |
 | | | | barriers | 2 a tile | 1 a tile | |
 | | | | shared memory | – | 4 tiles | |
-| | | | bytes | – | 8·n | |
 | async.handshake | kernel, 2 warps, 2 slots | mbarriers | mixed warps | 1 | 0 | 4 |
-| | | | phases | 1 a tile | 1 for 2 tiles | |
 | | | | barriers | 2 a tile and 1 | 1 | |
+| | | | phases | 1 a tile | 1 for 2 tiles | |
 | | | | bytes | – | 8·n | |
 | async.parity | kernel, corrected | phases, parity | mixed warps | – | 0 | 3 |
 
@@ -130,7 +130,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="async.ring",
         lab=LAB,
-        correct_points=2,
+        correct_points=1.5,
         evidence=LaunchTrace(
             arguments=partial(streamed, RING_TILE),
             shape=lambda sizes: Shape((count(sizes, "blocks"),), (128,)),
@@ -141,9 +141,18 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=1e-6,
         budgets=(
             Budget(
+                "global_bytes",
+                partial(bytes_once, RING_TILE),
+                1,
+                "bytes",
+                why="each element read once, written once",
+                advice="That is {times} × one pass. Is a tile copied twice, or beyond the last one?",
+                case=EVERY,
+            ),
+            Budget(
                 "async_bytes_in_flight",
                 behind,
-                1,
+                1.5,
                 "bytes in flight",
                 naive=0,
                 sense=">=",
@@ -171,15 +180,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="four tiles",
                 advice="A ring of four slots is enough. What lies in the others?",
             ),
-            Budget(
-                "global_bytes",
-                partial(bytes_once, RING_TILE),
-                1,
-                "bytes",
-                why="each element read once, written once",
-                advice="That is {times} × one pass. Is a tile copied twice, or beyond the last one?",
-                case=EVERY,
-            ),
         ),
         hints=(
             "Send the tiles 0, 1 and 2 before the loop, each as a group of its own "
@@ -202,22 +202,22 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         cases=tuple(tiled(*each) for each in ((2, 6), (1, 1), (1, 2), (2, 3), (3, 5), (2, 16))),
         budgets=(
-            roles_apart(1),
-            phases_budget(2, tiles, 0.75),
+            roles_apart(0.5),
             Budget(
                 "barriers",
                 partial(_barriers, 2, 0, 1),
-                0.75,
+                1,
                 "block barriers",
                 naive=partial(_barriers, 2, 2, 1),
                 why="one for each of 2 warps: the mbarriers are initialised",
                 advice="In the loop a warp waits for the other one at an mbarrier, not at `__syncthreads()`.",
                 case=EVERY,
             ),
+            phases_budget(2, tiles, 1.25),
             Budget(
                 "global_bytes",
                 partial(bytes_once, WARP_TILE),
-                0.5,
+                0.25,
                 "bytes",
                 why="each element read once, written once",
                 advice="That is {times} × one pass. Do both warps load the same tile?",

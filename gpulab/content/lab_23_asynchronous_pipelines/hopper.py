@@ -19,8 +19,8 @@
 | | | | phases | 1 a tile | 1 for 4 tiles | |
 | async.share | kernel, clusters of 4 | multicast | bytes copied in | 8·rows·n | 5·rows·n | 4 |
 | | | | loads by threads | – | 0 | |
-| async.gather | kernel, clusters of 4 | distributed shared memory | bytes | 16·rows·n | 8·rows·n | 5 |
-| | | | bytes a block loads | 4·n | 4,096 | |
+| async.gather | kernel, clusters of 4 | distributed shared memory | bytes a block loads | 4·n | 4,096 | 5 |
+| | | | bytes | 16·rows·n | 8·rows·n | |
 
 Derivations:
 
@@ -356,7 +356,7 @@ EXERCISES: tuple[Exercise, ...] = (
         name="async.gather",
         lab=LAB,
         gpu=GPU,
-        correct_points=2.5,
+        correct_points=2,
         evidence=LaunchTrace(
             arguments=scores,
             shape=lambda sizes: Shape((CLUSTER * count(sizes, "rows"),), (256,)),
@@ -367,23 +367,24 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=1e-6,
         budgets=(
             Budget(
+                "block_load_bytes",
+                lambda sizes: 4 * min(count(sizes, "cols"), ROW // CLUSTER),
+                2,
+                "bytes of the busiest block",
+                naive=lambda sizes: 4 * count(sizes, "cols"),
+                why="each block loads at most 1,024 floats",
+                advice="That is {times} × a quarter. Do all four blocks of the cluster load, each its "
+                "part once?",
+                case=EVERY,
+            ),
+            Budget(
                 "global_bytes",
                 lambda sizes: 8 * elements(sizes),
-                1.5,
+                1,
                 "bytes",
                 naive=lambda sizes: 16 * elements(sizes),
                 why="each element read once, written once",
                 advice="That is {times} × one pass. Four blocks have room in registers for the whole row.",
-                case=EVERY,
-            ),
-            Budget(
-                "block_load_bytes",
-                lambda sizes: 4 * min(count(sizes, "cols"), ROW // CLUSTER),
-                1,
-                "bytes of the busiest block",
-                naive=lambda sizes: 4 * count(sizes, "cols"),
-                why="each block loads at most 1,024 floats",
-                advice="That is {times} × a quarter. Do all four blocks of the cluster load?",
                 case=EVERY,
             ),
         ),

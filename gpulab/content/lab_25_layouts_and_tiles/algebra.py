@@ -353,6 +353,18 @@ EXERCISES: tuple[Exercise, ...] = (
             wide("global_load_requests", "load requests", 0.75),
             wide("global_store_requests", "store requests", 0.75),
             Budget(
+                "shared_store_requests",
+                partial(each, 4),
+                0.5,
+                "stores to shared memory",
+                sense="==",
+                naive=partial(each, 1),
+                why="128 bits for each lane, and each float once",
+                advice="Every float goes through the tile once, in stores of 128 bits. How many bits does "
+                "your atom copy?",
+                case=EVERY,
+            ),
+            Budget(
                 "bank_conflicts",
                 0,
                 1,
@@ -364,7 +376,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 "tell these rows apart?",
                 case=EVERY,
             ),
-            wide("shared_store_requests", "stores to shared memory", 0.5),
             Budget(
                 "shared_bytes",
                 4096,

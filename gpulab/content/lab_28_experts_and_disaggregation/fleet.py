@@ -17,7 +17,8 @@ u = rate · T / P and makes a request wait u / (2 (1 − u)) · T on average (M/
 transfer. A decode step with b requests takes s = step + b · request, and by Little's law b = rate / D ·
 output · s, so s = step / (1 − rate · output · request / D). Together on N GPUs prompts come first, decoding
 has 1 − u of the time, s = step / (1 − rate · output · request / (N (1 − u))), and between two tokens there
-may be a whole prompt: s + T. The least is found by trying all numbers.
+may be a whole prompt: s + T. The least is found by trying all numbers. A prompt that just fits between two
+tokens leaves little time for a step, so together is possible and takes more GPUs than apart.
 
 **route**: the wait at a replica is what is queued, the work is what is not cached, and the sum of both is the
 time to the first token. With one popular start of 40 blocks in 80 % of the requests, the longest match sends
@@ -32,15 +33,16 @@ q).
 
 **rollouts**: batch k is generated with the weights of version v, after v trainings; k − v is at most `stale`.
 In turn, every batch takes generate + reward + train + sync. Generating ahead, the slower of both sides
-decides. A sync stops both sides, so with `stale` of 2 not every version needs to be sent. The least is found
-by trying all lists of versions.
+decides. A sync stops both sides, so with `stale` of 2 not every version needs to be sent. Mostly the newest
+version that nobody waits for is best; where a sync takes longer than a training, waiting for a newer one
+saves a sync. The least is found by trying all lists of versions.
 
 **mend**: (m + 1)(n + 1)/(m n) of the product's work: 2/4096 = 0.05 % for 4,096 × 4,096. One flipped element
 is off in exactly one row sum and one column sum. Its value is the checksum minus the others: the flipped
 number minus the difference of sums is not, because beside 10³⁰ a difference keeps no digit of the true value.
 
 **reads**: a saved chunk is a box (start, size); what a new rank needs from it is the intersection of two
-boxes, axis by axis from max of the starts to min of the ends.
+boxes, axis by axis from max of the starts to min of the ends. That is one piece for each chunk.
 """
 
 from __future__ import annotations
@@ -70,6 +72,13 @@ POOLS: dict[str, dict[str, tuple[float, float]]] = {  # ranges of what differs
     "long prompts": {"prompt": (6000, 9000), "between": (0.03, 0.04)},
     "short prompts": {"prompt": (200, 400), "output": (300, 500), "between": (0.04, 0.05)},
     "a slow link": {"prompt": (6000, 9000), "transfer": (6e-5, 8e-5), "first": (1.0, 1.3)},
+    "just fitting": {  # between two tokens
+        "prompt": (1050, 1100),
+        "prefill": (3.1e-5, 3.2e-5),
+        "output": (300, 500),
+        "step": (0.006, 0.007),
+        "between": (0.045, 0.046),
+    },
     "a little traffic": {"rate": (0.5, 1.0), "prompt": (3000, 5000)},
     "any": {"prompt": (300, 6000), "rate": (3, 60)},
 }
@@ -135,6 +144,7 @@ def rollouts_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
         "one behind": (((20, 40), (2, 6), (20, 40), (2, 4)), (1,)),
         "slow training": (((10, 15), (2, 6), (30, 50), (4, 9)), (1, 2)),
         "dear sync": (((20, 30), (2, 6), (20, 30), (15, 25)), (1, 2)),
+        "a sync longer than training": (((20, 30), (2, 6), (5, 10), (30, 60)), (1, 2)),
         "any": (((5, 50), (1, 10), (5, 50), (1, 20)), (1, 2)),
     }[str(sizes["kind"])]
     names = ("generate", "reward", "train", "sync")
@@ -217,7 +227,7 @@ EXERCISES: tuple[Exercise, ...] = (
     _answered(
         "pools",
         2,
-        ("long prompts", "short prompts", "a slow link", "a little traffic", "any"),
+        ("long prompts", "short prompts", "a slow link", "just fitting", "a little traffic", "any"),
         pools_questions,
         (
             "Write two functions first: do both limits hold for N GPUs together, and do they for P and D "
@@ -274,7 +284,7 @@ EXERCISES: tuple[Exercise, ...] = (
         name="fleet.verify",
         lab=LAB,
         evidence=Dialogues(questions=verify_questions),
-        correct_points=3,
+        correct_points=2,
         cases=(
             tree_case("one guess", "alike"),
             tree_case("a chain", "alike"),
@@ -287,7 +297,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "tokens",
                 99.99,
-                3,
+                4,
                 "tokens",
                 sense=">=",
                 unit="% of the rule's tokens",
@@ -310,7 +320,7 @@ EXERCISES: tuple[Exercise, ...] = (
     _answered(
         "rollouts",
         1,
-        ("in turn", "one behind", "slow training", "dear sync", "any"),
+        ("in turn", "one behind", "slow training", "dear sync", "a sync longer than training", "any"),
         rollouts_questions,
         (
             "With staleness 0 there is one list only: 0, 1, 2, … With more, write a function that gives the "
@@ -348,7 +358,7 @@ EXERCISES: tuple[Exercise, ...] = (
         (
             "The last number of each row should be the sum of the others, and the last row the sum of the "
             "rows above. Which row and which column are off by more than the tolerance?",
-            "If row i and column j are off, element (i, j) is wrong. In the last row or column it is a "
+            "If row i and column j are both off, element (i, j) is wrong. In the last row or column it is a "
             "checksum, and the product itself is right.",
             "The right value is the last number of the row minus all others of the row but (i, j). Do "
             "not subtract from the wrong number: it may be 10³⁸.",

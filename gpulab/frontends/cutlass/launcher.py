@@ -15,7 +15,7 @@ from gpulab.simulator import device as devices
 from gpulab.simulator.compile import cute_dsl
 from gpulab.simulator.device import LaunchError
 
-from . import host, tensors, testing
+from . import copies, host, tensors, testing
 from .runtime import FUNCTIONS
 
 
@@ -34,6 +34,7 @@ def package() -> ModuleType:
     _launch_here()
     host.install()
     tensors.install()
+    copies.install()
     testing.install()
     return importlib.import_module("cutlass")
 

@@ -18,6 +18,7 @@ from gpulab.frontends import driver
 from gpulab.frontends.driver import Region
 from gpulab.frontends.driver.host_arrays import CPU, CUDA, say_device
 from gpulab.simulator import device as devices
+from gpulab.simulator.compile import cute_errors
 from gpulab.simulator.simt import ArrayLabel
 
 ARRAY = "_gpulab_array"  # the attribute of a CuTe tensor that holds what it was made of
@@ -118,7 +119,10 @@ def install() -> None:
             return generate(self, *args, **options)
         except Exception as error:
             if ON_HOST_ONLY not in " ".join(str(error).split()):
-                raise
+                refused = cute_errors.in_words(error)
+                if refused is None:
+                    raise
+                raise refused from error
         with on_host():
             return generate(self, *args, **options)
 

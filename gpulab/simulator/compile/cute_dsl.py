@@ -34,6 +34,7 @@ PACKAGE = Internals(
         "cutlass.cutlass_dsl.cuda_jit_executor:CudaDialectJitCompiledFunction._load_cuda_library",
         "cutlass.cutlass_dsl.cuda_jit_executor:CudaDialectJitCompiledFunction.num_devices",
         "cutlass.cute.runtime:_Tensor.load_dltensor",
+        "cutlass.cute:copy",
         "cutlass.cute.testing:benchmark",
     ),
 )

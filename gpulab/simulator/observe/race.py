@@ -23,6 +23,11 @@ VERBS = {
 STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
 
 CUDA_C = (".cu", ".cuh", ".h", ".hpp")  # how files of CUDA C++ end
+BARRIERS = {  # of a warp and of a block, by language
+    "c": ("__syncwarp()", "__syncthreads()"),
+    "cute": ("cute.arch.sync_warp()", "cute.arch.sync_threads()"),
+    "numba": ("cuda.syncwarp()", "cuda.syncthreads()"),
+}
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Race:
     `signalled` of a kernel that its threads use atomics or volatile accesses, too, `in_parts` that only some
     threads wait at some barriers, `by_mbarriers` that it has mbarriers, and `copied` that
     the first touch is a copy by ``cp.async``, which the second reads. The elements are words of an array of
-    structs if it `has_fields`.
+    structs if it `has_fields`. The kernel was written `in_cute`, CuTe DSL, or in another language.
     """
 
     kernel: str
@@ -75,6 +80,7 @@ class Race:
     by_mbarriers: bool = False
     copied: bool = False
     has_fields: bool = False
+    in_cute: bool = False
 
     @property
     def block(self) -> Index:
@@ -136,7 +142,7 @@ class Race:
                 usual += f" If a flag, a counter or a lock tells whose turn it is: {fence} before "
                 usual += "it is raised or opened, and after it is seen or taken."
             return "Nothing orders two blocks of one launch.", usual
-        names = ("__syncwarp()", "__syncthreads()") if c else ("cuda.syncwarp()", "cuda.syncthreads()")
+        names = BARRIERS["cute" if self.in_cute else "c" if c else "numba"]
         cure = names[0 if self.within_a_warp else 1]
         members = "warp" if self.within_a_warp else "block"
         if self.copied:

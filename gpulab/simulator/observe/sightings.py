@@ -19,6 +19,7 @@ from .race import READ, STRONG, WRITE, Race, Touch
 from .shadow import written_bits
 
 Array = np.ndarray
+OF_CUTE = "kernel_cutlass_"  # how the names of CuTe DSL's kernels begin
 
 
 class Sightings:
@@ -87,6 +88,7 @@ class Sightings:
             size,
             label,
             has_fields=fields,
+            in_cute=self._program.name.startswith(OF_CUTE),
         )
         site = sides[0][0], sides[1][0]
         if known is not None:

@@ -143,9 +143,10 @@ def left(kind: str, sender: int, receiver: int, count: int) -> str:
 
 
 def never_waited_for(rank: int, call: str, line: int) -> str:
+    put = " After puts into symmetric memory, call `memory.quiet()` instead" if call == "isend" else ""
     return (
         f"rank {rank} returned while its {call}{_in_line(line)} was never waited for: nothing says that it "
-        "was over by then. Keep what the call returns, and call its `.wait()`"
+        f"was over by then. Keep what the call returns, and call its `.wait()`.{put}"
     )
 
 

@@ -86,7 +86,7 @@ DRAWINGS = (
         "thread_value",
         "Threads 0, 1, 2 … with four values each: thread t has the elements 4·t to 4·t + 3.",
         cells(
-            ["rrrrwwwwggggrrrr"],
+            ["rrrrwwwwggggssss"],
             [["0", "1", "2", "3"] * 4],
             size=30,
             above=[

@@ -1,4 +1,4 @@
-# exercise: tiles.convert  fails: sectors  says: which axis
+# exercise: tiles.convert  fails: bytes stored to shared memory  says: which layouts
 from gpulab.triton.experimental import gluon
 from gpulab.triton.experimental.gluon import language as gl
 

@@ -1,4 +1,4 @@
-# exercise: scaling.forecast  fails: regret, error of the forecast  says: floor
+# exercise: scaling.forecast  fails: regret  says: floor
 import numpy as np
 
 

@@ -1,4 +1,4 @@
-# exercise: fleet.rollouts  fails: above the least  says: the worst is dear sync
+# exercise: fleet.rollouts  fails: above the least  says: the worst is a sync longer
 
 
 def rollouts(batches, times, stale):

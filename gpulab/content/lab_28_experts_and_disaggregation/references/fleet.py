@@ -309,7 +309,8 @@ def mend(c: Sequence[Sequence[float]], tolerance: float) -> list[list[float]]:
 
 
 def reads(pieces: Any, saved: list[Any], wanted: list[list[int]]) -> dict[str, float]:
-    """Raises WrongAnswer unless each number of the wanted box comes from where it was saved, once."""
+    """Raises WrongAnswer unless each number of the wanted box comes from where it was saved, once, and in one
+    piece from each chunk."""
     chunks = {name: (start, size) for name, start, size in saved}
     start, size = wanted
     times = np.zeros(size, int)
@@ -339,6 +340,12 @@ def reads(pieces: Any, saved: list[Any], wanted: list[list[int]]) -> dict[str, f
     if (times != 1).any():
         place = tuple(int(i) for i in np.argwhere(times != 1)[0])
         raise WrongAnswer(f"the number at {list(place)} of the box is read {times[place]} times.")
+    for name in chunks:
+        found = sum(piece[0] == name for piece in pieces)
+        if found > 1:
+            raise WrongAnswer(
+                f"{name} is read in {found} pieces. What a chunk and the box share is one piece."
+            )
     return {}
 
 
