@@ -93,6 +93,38 @@ DRAWINGS = (
     ),
     Drawing(
         CPP,
+        "fat_binary",
+        "A program with machine code for 8.0 and 9.0 and with PTX. An A100 and an H100 take the machine code. For a GPU that came later the driver compiles the PTX.",
+        graph(
+            {
+                "80": (0, 0, box("sm_80", "read", sub="machine code")),
+                "90": (0, 1, box("sm_90a", "read", sub="machine code")),
+                "p": (0, 2, box("compute_80", "write", sub="PTX")),
+                "a": (3, 0, box("A100, 8.0")),
+                "h": (3, 1, box("H100, 9.0")),
+                "b": (3, 2, box("a later GPU, 12.0")),
+            },
+            [Edge("80", "a", "as it is"), Edge("90", "h", "as it is"), Edge("p", "b", "compiled first")],
+            step=(120, 62),
+        ),
+    ),
+    Drawing(
+        CPP,
+        "column_order",
+        "The numbers 1 to 6 in memory. With rows together they are a matrix of two rows and three columns. Read in columns the same memory is the transposed matrix.",
+        flow(
+            under(strip([str(i) for i in range(1, 7)], "rrrwww", 30), "in memory"),
+            under(cells(["rrr", "www"], [["1", "2", "3"], ["4", "5", "6"]], size=32), "NumPy: rows together"),
+            under(
+                cells(["rw", "rw", "rw"], [["1", "4"], ["2", "5"], ["3", "6"]], size=32),
+                "cuBLAS: columns, ld = 3",
+            ),
+            labels=["", "or"],
+            length=40,
+        ),
+    ),
+    Drawing(
+        CPP,
         "shared_pointer",
         "A tensor of PyTorch and an array of CuPy look at the same memory: only the address is handed over, and nothing is copied.",
         graph(
