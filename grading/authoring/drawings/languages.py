@@ -231,6 +231,21 @@ DRAWINGS = (
     ),
     Drawing(
         TORCH,
+        "guards",
+        "A call looks for a version whose guards hold. Version 1 is for 8 rows only, version 2 for any number of rows from 2 on. If none fits, a new version is compiled.",
+        graph(
+            {
+                "call": (0, 1, box("a call", sub="x: 11 rows")),
+                "one": (2, 0, box("version 1", "bad", sub="rows = 8: no")),
+                "two": (2, 1, box("version 2", "good", sub="rows ≥ 2: yes")),
+                "new": (2, 2, box("compile version 3", sub="only if none fits")),
+            },
+            [Edge("call", "one"), Edge("call", "two"), Edge("call", "new")],
+            step=(150, 58),
+        ),
+    ),
+    Drawing(
+        TORCH,
         "segments",
         "The allocator cuts a segment into blocks. A freed block between two that are in use can serve a smaller tensor, and two free neighbours become one.",
         column(
