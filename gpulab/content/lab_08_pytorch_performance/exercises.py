@@ -41,9 +41,9 @@ moment, 2 s · h of one segment, whose last sum nobody needs: − h. For L = 32,
 weights come on top. Each block's product is computed once forward, twice backward and once again: 4 passes
 instead of 3.
 
-**compiles**: a version has for each axis a size, or "any from 2 on". The first has sizes. A later one has "any"
-where the sizes of the versions so far differ, its own call's included, but a size of 1 stays. 2, 3, 4, 5 are
-two versions; 2, 1, 3 are three. `tests/labs/test_08_pytorch_performance.py` asks Dynamo.
+**compiles**: a version has for each axis a size, or "any from 2 on". The first has sizes. A later one has
+"any" where the sizes of the versions so far differ, its own call's included, but a size of 1 stays. So 2,
+3, 4 are two versions, and 2, 1, 3 are three. A test of this lab asks Dynamo.
 
 **place**: the naive plan gives every tensor a place of its own. The least possible is the most that is alive
 at once; in order of size and first fit, a training step of 24 blocks takes 1.01 times that. Its blocks keep
