@@ -279,6 +279,21 @@ DRAWINGS = (
     ),
     Drawing(
         FORMATS,
+        "ways_to_load",
+        "One file of four-bit weights, three ways on. A GPU with units for FP4 multiplies them as they are. An older one unpacks them in the kernel. A loader without such a kernel unpacks all to BF16, which takes 3.8 times the memory.",
+        graph(
+            {
+                "file": (0, 1, box("MXFP4 file", "read", sub="4.25 bits a weight")),
+                "units": (2.2, 0, box("units for FP4", "good", sub="4.25 bits in memory")),
+                "kernel": (2.2, 1, box("unpacks in the kernel", "good", sub="4.25 bits in memory")),
+                "all": (2.2, 2, box("unpacks when it loads", "bad", sub="16 bits in memory")),
+            },
+            [Edge("file", "units"), Edge("file", "kernel"), Edge("file", "all")],
+            step=(150, 62),
+        ),
+    ),
+    Drawing(
+        FORMATS,
         "formats",
         "Formats to scale: float32 has 1 sign bit, 8 exponent bits and 23 fraction bits; float16 has 1, 5 and 10; bfloat16 has 1, 8 and 7; E4M3 has 1, 4 and 3; E2M1 has 1, 2 and 1.",
         column(
@@ -313,6 +328,26 @@ DRAWINGS = (
                 "E5M2: 8.0", bits([("sign", 1, "bad"), ("exponent", 5, "read"), ("fraction", 2, "write")], 26)
             ),
             gap=40,
+        ),
+    ),
+    Drawing(
+        MIXED,
+        "policies",
+        "PyTorch's autocast: linear runs in float16, softmax in float32. A Keras layer under mixed_float16: product and softmax both run in float16, unless the softmax is a layer of its own with dtype float32.",
+        column(
+            row(
+                label("autocast", 110),
+                flow(box("linear", "write", sub="float16"), box("softmax", "read", sub="float32")),
+            ),
+            row(
+                label("one layer", 110),
+                flow(box("product", "write", sub="float16"), box("softmax", "write", sub="float16")),
+            ),
+            row(
+                label("two layers", 110),
+                flow(box("product", "write", sub="float16"), box("softmax", "read", sub="dtype float32")),
+            ),
+            gap=14,
         ),
     ),
     Drawing(
