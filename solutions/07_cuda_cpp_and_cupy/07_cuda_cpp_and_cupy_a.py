@@ -641,7 +641,7 @@ for architecture in ("compute_80", "sm_80", "sm_90", "compute_90a", "sm_90a"):
 # %% [markdown]
 # `.target` says which GPU the PTX was written for, and `.version` which edition of the language it uses. A driver
 # that is older than the compiler may not know that edition, and then it refuses the PTX (NVIDIA, *CUDA
-# Compatibility*). Machine code has no such problem.
+# Compatibility*). Machine code needs no translation, so this cannot happen to it.
 #
 # An architecture whose name ends in `a` has instructions that no other GPU has. The next kernel uses one of Hopper's
 # (lab 23): it lets four warps ask for more registers.
@@ -750,8 +750,8 @@ for binary in (["sm_80", "sm_90a"], ["sm_80", "sm_90a", "compute_90"], ["sm_80",
     )
 
 # %% [markdown]
-# **Why.** A new generation needs nothing of a program that contains PTX without a suffix. To use the new units, it
-# needs a compiler that knows them: CUDA 12.8 was the first for Blackwell (10.0 and 12.0; its release notes). Toolkits
+# **Why.** A program that contains PTX without a suffix runs on a new generation as it is. To use the new units, compile
+# it again with a compiler that knows them: CUDA 12.8 was the first for Blackwell (10.0 and 12.0; its release notes). Toolkits
 # also drop the oldest generations. CUDA 13 generates no code for Volta (7.0):
 
 # %%

@@ -532,7 +532,7 @@ gpulab.predict("pytorch.compilations", measured=sum(compiled_at(rows(8, 9, 10, 1
 # %% [markdown]
 # The first version is for 8 rows. When 9 rows arrive, Dynamo notices that this size changes, and compiles a second
 # version in which it is **dynamic**, a number that is only known at the call. These rules explain all versions
-# (PyTorch documentation, "Dynamic Shapes"; the checks of this lab hold them against Dynamo):
+# (PyTorch documentation, "Dynamic Shapes"; the tests of this course hold them against Dynamo):
 #
 # 1. In the first version every size is **fixed**.
 # 2. Dynamo remembers which sizes it has compiled for. In a later version, an axis is dynamic if its sizes have
@@ -597,9 +597,9 @@ for name, values in (
     print(f"{name:28}", compiled_at([(three, value) for value in values]))
 
 # %% [markdown]
-# **Why.** `torch._dynamo.mark_dynamic(x, 0)` says that axis 0 of x will change. Serving pads to a few lengths instead,
-# because fixed sizes make faster kernels and CUDA graphs possible. Python values count too, so a step number belongs
-# in a tensor. `TORCH_LOGS=recompiles` prints which guard failed.
+# **Why.** `torch._dynamo.mark_dynamic(x, 0)` says that axis 0 of x will change. Where fixed sizes are wanted, for CUDA
+# graphs for example, pad to a few lengths instead. Python values count too, so a step number belongs in a tensor.
+# `TORCH_LOGS=recompiles` prints which guard failed.
 #
 # ### One block, compiled once
 #
@@ -1459,10 +1459,9 @@ plot.bars(
 
 # %% [markdown]
 # **Why.** `strided-32` has the highest throughput and the worst access: it uses 4 of every 32 bytes that it loads
-# (lab 04). So a high percentage is praise only if the sectors per request are few. `chase` waits for latency, and its
-# DRAM is nearly idle. `matmul-registers` reads little and is limited by arithmetic. `transpose-naive` looks innocent,
-# because its loads are perfect. Its *stores* are not, and nobody asked for their counters: with
-# `…_op_st.sum` in place of `…_op_ld.sum` you would see them.
+# (lab 04). `chase` waits for latency. `matmul-registers` reads little, but arithmetic is not its limit either: 2 · 768³
+# operations in 137.6 µs are 6.6 TFLOP/s, a tenth of the peak. Ask for its warps and stalls next. `transpose-naive` looks
+# innocent because its loads are perfect. Its *stores* are not: ask for `…_op_st.sum`.
 #
 # ## 11 · Which limit is it?
 #

@@ -631,8 +631,8 @@ gpulab.predict("mixed.keras_bits", measured=torch.finfo(probabilities.dtype).bit
 # ### Optimizers made for it
 #
 # After a step with master weights somebody must write the 16-bit copy that the network uses. If each of these is a
-# pass over memory, the bytes add up: unscale the gradients, update, cast. Apex's `FusedAdam(master_weights=True)` does
-# all of it in one kernel (its documentation). Here is such a kernel, without weight decay and corrections.
+# pass over memory, the bytes add up: unscale the gradients, update, cast. Apex's `FusedAdam` with `master_weights=True`
+# does all of it in one pass (its documentation). Here is such a kernel, without weight decay and corrections.
 #
 # **Predict.** Gradients and the copy are in FP16; master weights and the two moments are in FP32. How many bytes does the
 # kernel move for each parameter, read and written?
