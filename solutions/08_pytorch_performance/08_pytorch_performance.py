@@ -576,13 +576,14 @@ gpulab.check("pytorch.compiles", compiles)
 
 # %%
 lengths = range(2, 10)
+ways = {
+    "dynamic=False": compiled_at(rows(*lengths), dynamic=False),
+    "nothing said": compiled_at(rows(*lengths)),
+    "dynamic=True": compiled_at(rows(*lengths), dynamic=True),
+    "mark_dynamic": compiled_at(rows(*lengths), marked=True),
+}
 plot.bars(
-    {
-        "dynamic=False": sum(compiled_at(rows(*lengths), dynamic=False)),
-        "nothing said": sum(compiled_at(rows(*lengths))),
-        "dynamic=True": sum(compiled_at(rows(*lengths), dynamic=True)),
-        "mark_dynamic": sum(compiled_at(rows(*lengths), marked=True)),
-    },
+    {name: sum(found) for name, found in ways.items()},
     "compilations of one function",
     caption="If you say that a size will change, the first version is the last.",
 )

@@ -1080,9 +1080,9 @@ for name in ("Llama 2 7B", "Llama 2 70B", "Llama 3 405B"):
 #
 # ### Below four bits
 #
-# There is no standard of block formats below four bits: MX v1.0 has MXFP8, MXFP6, MXFP4 and MXINT8. The lowest that has
-# been trained on a large scale is **ternary**: each weight is −1, 0 or 1, times one scale for the matrix (BitNet b1.58,
-# Ma et al., 2024). Their scale is the mean magnitude of the weights, and codes are round(w / scale), cut to −1 … 1.
+# There is no standard of block formats below four bits: MX v1.0 has MXFP8, MXFP6, MXFP4 and MXINT8. Models have
+# been trained with **ternary** weights, though: each is −1, 0 or 1, times one scale for the matrix (BitNet b1.58, Ma et
+# al., 2024). Their scale is the mean magnitude of the weights, and codes are round(w / scale), cut to −1 … 1.
 #
 # ![Weights of −1, 0 and 1: a product becomes an addition, a subtraction or nothing. Three values are log₂ 3 = 1.58 bits of information.](drawings/ternary.svg)
 #
