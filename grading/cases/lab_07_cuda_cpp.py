@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.checks.spec import Case
-from gpulab.content.lab_07_cuda_cpp_and_cupy.cuda_cpp import MIX_CASES, image, typed
+from gpulab.content.lab_07_cuda_cpp_and_cupy.cuda_cpp import MIX_CASES, WAY_CASES, image, typed
 
 
 def _sizes(*sizes: int) -> tuple[Case, ...]:
@@ -28,6 +28,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "cpp.copy4": _sizes(2048, 2, 1027, 4, 31, 98_765, 40_001),
     "cpp.mix": MIX_CASES,
+    "cpp.way": WAY_CASES,
     "cpp.two_product": _sizes(500, 2, 255, 0, 3000),
     "cpp.shuffle": _sizes(777, 60_013, 2, 120_011),
 }

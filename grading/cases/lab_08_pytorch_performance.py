@@ -25,6 +25,19 @@ CASES: dict[str, tuple[Case, ...]] = {
         _case(width=2, blocks=2, scale=0.002),
         _case(width=6, blocks=13, scale=1.5),
     ),
+    "pytorch.compiles": (
+        _case(kind="one axis"),
+        _case(kind="two axes"),
+        _case(kind="size 1"),
+        _case(kind="any calls"),
+    ),
+    "pytorch.read_ncu": (
+        _case(kind="a report"),
+        _case(kind="lines before it"),
+        _case(kind="other units"),
+        _case(kind="other columns"),
+        _case(kind="any report"),
+    ),
     "pytorch.segments": (
         _case(kind="one"),
         _case(kind="again"),

@@ -23,5 +23,6 @@ CASES: dict[str, tuple[Case, ...]] = {
     "quant.gptq": (gptq_case(3, 12, 3), gptq_case(5, 48, 2, dead=1), gptq_case(8, 128, 3)),
     "quant.awq": _what("a silent channel", "no outliers", "outliers"),
     "quant.multiply": _matrices((33, 256), (0, 512), (7, 1536), (64, 1024)),
+    "quant.allocate": tuple(Case(f"{n} layers", {"layers": n}) for n in (3, 5, 17, 40)),
     "quant.size": _what("nothing", "tied weights", "a quantised model", "a plain model"),
 }

@@ -604,16 +604,188 @@ gpulab.check("cpp.two_product", two_product)
 # | see what happened when: copies, launches, gaps | Nsight Systems |
 # | see one kernel's counts and times | Nsight Compute (`nvprof` is gone since CUDA 13) |
 #
-# A program contains a **fat binary**: SASS for the generations that it knows, and PTX for later ones. A new GPU
-# generation runs the PTX of old programs at once. To use its new units, however, you need a compiler that knows it:
-# CUDA 12.8 was the first for Blackwell (10.0 and 12.0; its release notes). Names that end in `a`, such as `sm_90a`,
-# use instructions of one generation only, and that code runs on no other. Toolkits also drop the oldest generations:
-# CUDA 13 generates no code for Volta (7.0).
+# ![A program with machine code for 8.0 and 9.0 and with PTX. An A100 and an H100 take the machine code. For a GPU that came later the driver compiles the PTX.](drawings/fat_binary.svg)
+#
+# A program contains a **fat binary**: machine code for the GPUs that it knows, and PTX for later ones. The entries
+# have names. `sm_90` is machine code for compute capability 9.0, and `compute_90` is PTX that was written for it.
+# NVRTC makes whichever you name. The next cell asks it directly, through NVIDIA's own Python bindings, for five
+# builds of one text.
+
+# %%
+from cuda.bindings import nvrtc
+
+
+def build(source, architecture):
+    """The PTX of CUDA C++, as text, and its machine code, as bytes. Raises ValueError with NVRTC's complaint."""
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"text.cu", 0, [], [])
+    option = f"--gpu-architecture={architecture}".encode()
+    (outcome,) = nvrtc.nvrtcCompileProgram(program, 1, [option])
+
+    def part(size, fetch):
+        found = bytes(size(program)[1])
+        fetch(program, found)
+        return found
+
+    if outcome != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        log = part(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+        raise ValueError(log.decode().rstrip("\0\n"))
+    ptx = part(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
+    return ptx.decode().rstrip("\0"), part(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
+
+
+for architecture in ("compute_80", "sm_80", "sm_90", "compute_90a", "sm_90a"):
+    text, machine = build(SAXPY, architecture)
+    head = [line for line in text.splitlines() if line.startswith((".version", ".target"))]
+    print(f"{architecture:12} PTX: {', '.join(head):28} machine code: {len(machine):,} bytes")
+
+# %% [markdown]
+# `.target` says which GPU the PTX was written for, and `.version` which edition of the language it uses. A driver
+# that is older than the compiler may not know that edition, and then it refuses the PTX (NVIDIA, *CUDA
+# Compatibility*). Machine code needs no translation, so this cannot happen to it.
+#
+# An architecture whose name ends in `a` has instructions that no other GPU has. The next kernel uses one of Hopper's
+# (lab 23): it lets four warps ask for more registers.
+
+# %%
+OWN = r"""
+extern "C" __global__ void own() { asm volatile("setmaxnreg.inc.sync.aligned.u32 64;"); }
+"""
+for architecture in ("sm_90a", "sm_90"):
+    try:
+        print(f"{architecture}: {len(build(OWN, architecture)[1]):,} bytes of machine code")
+    except ValueError as complaint:
+        print(f"{architecture}: {str(complaint).splitlines()[0]}")
+
+# %% [markdown]
+# **Predict.** The next cell takes the PTX of saxpy for `compute_80` and has it compiled for nine GPUs, from
+# compute capability 7.5 to 12.1, as their drivers would. Among them are 8.0, 8.6 and 8.9. For how many of the nine
+# does it work?
+
+# %%
+gpulab.predict("cpp.forward", ...)
+
+# %%
+from gpulab.compile import CompileError, resources
+
+GPUS = ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (12, 0), (12, 1))
+
+
+def compiles(ptx, cc):
+    """Whether nvJitLink, NVIDIA's way from PTX to machine code as a library, makes code for a GPU."""
+    try:
+        resources(ptx, cc)
+    except CompileError:
+        return False
+    return True
+
+
+names = ("compute_75", "compute_80", "compute_90", "compute_90a", "compute_100a", "compute_100f")
+goes = [[compiles(build(SAXPY, name)[0], cc) for cc in GPUS] for name in names]
+gpulab.predict("cpp.forward", measured=sum(goes[names.index("compute_80")]))
+ax = plot.axes(7, 3.2)
+plot.mask(goes, "PTX for", "GPU of compute capability", ax, rows=names, columns=[f"{a}.{b}" for a, b in GPUS])
+plot.picture(
+    ax, "PTX goes to its own GPU and all later ones; with a it stays on its GPU, with f in its family."
+)
+
+# %% [markdown]
+# **Why.** PTX goes forward only, to its own GPU and to all later ones. With `a` it goes nowhere else, and with `f` it
+# stays in its **family**, here 10.0 and 10.3. Machine code goes less far than PTX. Here are the rules (*CUDA
+# Programming Guide*, "Compute Capabilities"; NVIDIA's compatibility guide for Ada has those of machine code):
+#
+# | entry | machine code (`sm_`) runs on | PTX (`compute_`) can be compiled for |
+# |---|---|---|
+# | `86` | 8.6, and 8.x with a higher x | 8.6 and everything later |
+# | `100a` | 10.0 only | 10.0 only |
+# | `100f` | 10.0, and 10.x with a higher x | 10.0, and 10.x with a higher x |
+#
+# If any machine code of the program runs, the driver takes it. It compiles PTX only if there is none. If nothing
+# fits, the launch fails with "no kernel image is available".
+#
+# **Do.** Write `way(binary, gpu)`, which says what a program does on a GPU. About 12 lines.
+#
+# - Input: `binary`, a list of entries such as `"sm_80"`, `"sm_90a"` or `"compute_100f"`, in any order. `gpu` is a
+#   compute capability as text, such as `"8.6"` or `"12.0"`.
+# - Output: `"machine code"`, `"PTX"` or `"nothing"`.
+# - The last digit in a name is the minor number, so `sm_103` is for 10.3. Compute capabilities are ordered by major
+#   number first.
+# - Full marks need every answer right.
+
+
+# %% nbgrader={"grade": false, "grade_id": "way", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def way(binary, gpu):
+    ### BEGIN SOLUTION
+    major, minor = map(int, gpu.split("."))
+    found = "nothing"
+    for entry in binary:
+        kind, name = entry.split("_")
+        digits = name.rstrip("af")
+        of = int(digits[:-1]), int(digits[-1])
+        if name.endswith("a"):
+            fits = of == (major, minor)
+        elif kind == "sm" or name.endswith("f"):
+            fits = of[0] == major and of[1] <= minor
+        else:
+            fits = of <= (major, minor)
+        if fits and kind == "sm":
+            return "machine code"
+        found = "PTX" if fits else found
+    return found
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "way-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("cpp.way", way)
+
+# %% [markdown]
+# **See.** A program whose makers compiled it for Ampere and for Hopper, with and without PTX.
+
+# %%
+gpulab.need(way)
+for binary in (["sm_80", "sm_90a"], ["sm_80", "sm_90a", "compute_90"], ["sm_80", "sm_90a", "compute_90a"]):
+    print(
+        f"{', '.join(binary):30}",
+        *(f"{gpu}: {way(binary, gpu)}" for gpu in ("8.9", "9.0", "12.0")),
+        sep="   ",
+    )
+
+# %% [markdown]
+# **Why.** A program that contains PTX without a suffix runs on a new generation as it is. To use the new units, compile
+# it again with a compiler that knows them: CUDA 12.8 was the first for Blackwell (10.0 and 12.0; its release notes). Toolkits
+# also drop the oldest generations. CUDA 13 generates no code for Volta (7.0):
 
 # %%
 from gpulab.compile import compiler_version, supported_capabilities
 
 print(compiler_version(), "compiles for", ", ".join(f"{a}.{b}" for a, b in supported_capabilities()))
+try:
+    build(SAXPY, "sm_70")
+except ValueError as complaint:
+    print(complaint)
+
+# %% [markdown]
+# **A build for the debugger.** `nvcc -G` (NVRTC's `--device-debug`) optimises nothing and keeps every variable in a
+# place where `cuda-gdb` finds it: `break saxpy`, `run`, `print i`, `cuda thread 5`. `-lineinfo` only notes which line
+# an instruction comes from. Profilers need no more.
+#
+# **Predict.** How many times as many instructions has the machine code of saxpy in a debug build?
+
+# %%
+gpulab.predict("cpp.debug", ...)
+
+# %%
+builds = {
+    "-lineinfo": cuda_c_module(SAXPY, title="saxpy"),
+    "-G": cuda_c_module(SAXPY, title="saxpy", variables=True),
+}
+instructions = {name: len(machine_code(module.ptx)) for name, module in builds.items()}
+if all(instructions.values()):  # there is a disassembler
+    gpulab.predict("cpp.debug", measured=instructions["-G"] / instructions["-lineinfo"])
+plot.bars(
+    instructions,
+    "instructions of saxpy's machine code",
+    caption="A build for the debugger has several times the instructions, so its times say nothing.",
+)
 
 # %% [markdown]
 # ## 10 · The same from PyTorch
@@ -801,6 +973,7 @@ gpulab.recap("07")
 # | round once | `fmaf(a, b, c)`, `fma(a, b, c)`; round twice: `__fmul_rn`, `__fadd_rn` |
 # | promise that there is no aliasing | `const float* __restrict__ x` |
 # | get a 64-bit product | widen a factor first: `(long long)i * step` |
+# | run on GPUs to come | put PTX into the program: `nvcc -gencode arch=compute_80,code=[sm_80,compute_80]` |
 # | see PTX and SASS | `gpulab.compile.cuda_c_module(text).ptx`, `gpulab.compile.sass(ptx)` |
 #
 # ### Claims you will meet, and what is right
@@ -826,3 +999,5 @@ gpulab.recap("07")
 #    1971.
 # 6. IEEE Standard for Floating-Point Arithmetic, IEEE 754-2019.
 # 7. CuPy, *User-Defined Kernels*. https://docs.cupy.dev/en/stable/user_guide/kernel.html
+# 8. NVIDIA, *Ada GPU Architecture Compatibility Guide* (which machine code and which PTX runs where).
+#    https://docs.nvidia.com/cuda/ada-compatibility-guide/

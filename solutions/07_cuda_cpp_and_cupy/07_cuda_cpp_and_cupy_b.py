@@ -661,15 +661,31 @@ plot.picture(
 #
 # ## 8 · Who has written it already
 #
-# | library | what it offers |
-# |---|---|
-# | cuBLAS, cuBLASLt, CUTLASS | matrix products (lab 06) |
-# | cuDNN | convolution, attention and norms, fused as graphs; its old functions for single operations are deprecated |
-# | cuFFT, cuRAND, cuSOLVER, cuSPARSE | transforms, random numbers, solvers, sparse matrices |
-# | Thrust, CUB, libcu++ (CCCL) | sorting, scans and reductions in C++ |
-# | NCCL | collectives between GPUs |
-# | TensorRT | inference of a whole network |
-# | RAPIDS (cuDF, cuML), CuPy | data frames, machine learning, arrays |
+# Most kernels that a network needs have been written already. So the first question about an operation is which
+# library has it:
+#
+# | library | what it offers | from Python |
+# |---|---|---|
+# | cuBLAS, cuBLASLt, CUTLASS | matrix products (lab 06) | `cp.matmul`, `torch.matmul` |
+# | cuDNN | convolution, attention and norms, fused as graphs; its old functions for single operations are deprecated | `torch.nn.functional.conv2d` |
+# | cuFFT | Fourier transforms | `cp.fft`, `torch.fft` |
+# | cuRAND | random numbers | `cp.random` |
+# | cuSOLVER | factorisations, eigenvalues, linear equations | `cp.linalg`, `torch.linalg` |
+# | cuSPARSE | sparse matrices | `cupyx.scipy.sparse` |
+# | Thrust, CUB, libcu++ (CCCL) | sorting, scans and reductions in C++ | `cp.sort`, `cp.cumsum` |
+# | NCCL | collectives between GPUs | `torch.distributed` |
+# | TensorRT | inference of a whole network | `torch_tensorrt` |
+# | RAPIDS (cuDF, cuML) | data frames, machine learning | `cudf`, `cuml` |
+#
+# (CuPy's documentation, "Overview" and "Installation", lists the CUDA libraries that it calls. A call may choose
+# between several, so ask a profiler for the names of the kernels.)
+#
+# <details><summary>Which library? (a) The sum of a gradient over eight GPUs. (b) The eigenvalues of a covariance
+# matrix. (c) The 50 largest of a million scores. (d) A 3 × 3 convolution in half precision. (e) The product of a
+# matrix with 1 % of its entries and a vector.</summary>
+#
+# (a) NCCL. (b) cuSOLVER. (c) CUB, or what the framework builds on it. (d) cuDNN. (e) cuSPARSE.
+# </details>
 #
 # The CPU has a good BLAS too, so it is a fair opponent. Measure yours before you praise a GPU.
 
@@ -686,6 +702,77 @@ for _ in range(5):
 rate = 2 * n**3 / min(times)
 peak = float(hardware.find("A100").peak("float32"))
 print(f"measured here: {rate / 1e9:,.0f} GFLOP/s in float32 · A100's peak: {peak / 1e9:,.0f} GFLOP/s")
+
+# %% [markdown]
+# **cuBLAS counts in columns.** It keeps the convention of Fortran, for which the first BLAS was written: the elements
+# of a column are neighbours, and the **leading dimension** `ld` is the distance from one column to the next.
+# NumPy, CuPy and PyTorch keep rows together.
+#
+# **Predict.** The numbers 1 to 6 are stored one after the other: as a matrix of two rows, rows together, 1, 2, 3
+# and 4, 5, 6. cuBLAS reads the same memory as a matrix of three rows with `ld` = 3. What does it find in its row 0 and
+# column 1?
+
+# %%
+gpulab.predict("cupy.column", ...)
+
+# %%
+stored = np.arange(1, 7)
+
+
+def as_cublas_reads(memory, rows, cols, ld):
+    """Element (i, j) is at i + j · ld."""
+    return np.array([[memory[i + j * ld] for j in range(cols)] for i in range(rows)])
+
+
+print("rows together:\n", stored.reshape(2, 3))
+print("as cuBLAS reads it:\n", as_cublas_reads(stored, 3, 2, 3))
+gpulab.predict("cupy.column", measured=as_cublas_reads(stored, 3, 2, 3)[0, 1])
+
+# %% [markdown]
+# ![The numbers 1 to 6 in memory. With rows together they are a matrix of two rows and three columns. Read in columns the same memory is the transposed matrix.](drawings/column_order.svg)
+#
+# cuBLAS sees the transposed matrix. You need no copy to put this right, because (A B)ᵀ = Bᵀ Aᵀ: if you give it your B
+# as the first matrix and your A as the second, it computes the transposed product in its own order, and that is your C
+# in yours.
+#
+# `cublasSgemm(handle, transa, transb, m, n, k, &alpha, first, lda, second, ldb, &beta, out, ldc)` computes, in columns,
+# out = op(first) · op(second), where op(x) is x for `"N"` and the transposed x for `"T"` (cuBLAS documentation,
+# "cublas<t>gemm()"). `out` has m rows and n columns, op(first) is m × k, and op(second) is k × n. Each `ld` must be at
+# least the number of rows of its matrix *as it is stored*, before op.
+#
+# **Do.** Write `gemm(rows, cols, inner, pitch_a, pitch_b, pitch_c, b_transposed)`, which plans a call of cuBLAS for
+# matrices of yours, with rows together. About 5 lines.
+#
+# - Wanted: C = A · B. A is `rows` × `inner`, and C is `rows` × `cols`. B is `inner` × `cols`. If `b_transposed` is true,
+#   B is stored as `cols` × `inner` instead, as the weights of PyTorch's `nn.Linear` are.
+# - The pitches are the distances from row to row, in elements. They may be larger than the rows are long.
+# - Output: a dictionary with the keys `first` and `second` (`"A"` or `"B"`), `transa` and `transb` (`"N"` or `"T"`),
+#   `m`, `n`, `k`, `lda`, `ldb` and `ldc`. `lda` belongs to the first matrix, and `ldb` to the second.
+# - Full marks need a plan that computes C at every size.
+
+
+# %% nbgrader={"grade": false, "grade_id": "gemm", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def gemm(rows, cols, inner, pitch_a, pitch_b, pitch_c, b_transposed):
+    ### BEGIN SOLUTION
+    operands = {"first": "B", "second": "A", "transa": "T" if b_transposed else "N", "transb": "N"}
+    sizes = {"m": cols, "n": rows, "k": inner}
+    return operands | sizes | {"lda": pitch_b, "ldb": pitch_a, "ldc": pitch_c}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "gemm-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("cupy.gemm", gemm)
+
+# %% [markdown]
+# **See.** Your plan for a linear layer of 4,096 outputs and 1,024 inputs, and a batch of 8.
+
+# %%
+gpulab.need(gemm)
+gemm(8, 4096, 1024, 1024, 1024, 4096, True)
+
+# %% [markdown]
+# **Why.** Nobody copies a matrix to turn it round: the flags and the order of the operands say all that the library
+# must know. The same goes for the pitches, so a slice of a larger matrix needs no copy either.
 
 # %% [markdown]
 # ## Beyond · Unequal stages
@@ -766,6 +853,7 @@ gpulab.recap("07")
 # | capture a graph | `stream.begin_capture()`, `graph = stream.end_capture()`, `graph.launch()` |
 # | know the time of a pipeline of c chunks, equal stages | (c + 2) / c, with three buffers |
 # | see what the pool holds | `cp.get_default_memory_pool().total_bytes()` |
+# | multiply matrices with rows together by cuBLAS | give it B first and A second, and swap m and n |
 # | get pinned memory | `cp.cuda.alloc_pinned_memory(bytes)` |
 #
 # ### Claims you will meet, and what is right
@@ -791,4 +879,5 @@ gpulab.recap("07")
 # 4. S. Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014. https://arxiv.org/abs/1410.0759
 # 5. A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015. https://arxiv.org/abs/1509.09308
 # 6. S. Winograd, *Arithmetic Complexity of Computations*, SIAM, 1980.
-# 7. PyTorch, *CUDA semantics* and *Reproducibility*. https://docs.pytorch.org/docs/stable/notes/
+# 7. NVIDIA, *cuBLAS Library* documentation, "Data Layout". https://docs.nvidia.com/cuda/cublas/
+# 8. PyTorch, *CUDA semantics* and *Reproducibility*. https://docs.pytorch.org/docs/stable/notes/

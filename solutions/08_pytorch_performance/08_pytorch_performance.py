@@ -484,14 +484,233 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 # | CUDA graph | 1 from the host | all | fixed shapes and addresses, no waits |
 # | compiled | few | few | no graph breaks; compile time at the first call and again for new shapes |
 #
-# <details><summary>The same in TensorFlow</summary>
+# ### Compiled again
 #
-# `@tf.function` traces a Python function into a graph, once for each combination of types and shapes. With
-# `jit_compile=True` the graph goes to XLA, which fuses. `tf.data` is the loader (`map` in parallel, `prefetch`),
-# the policy `mixed_float16` corresponds to autocast, `tf.distribute.MirroredStrategy` provides data parallelism,
-# and TensorBoard shows the profiler's traces (TensorFlow guides: "Better performance with tf.function",
-# "tf.data", "Distributed training", "Profiler").
-# </details>
+# Compiling takes seconds, or minutes for a large model, so it should happen once. But `torch.compile` may use what it
+# has compiled only where its **guards** hold: conditions on types, shapes and Python values that the compiler took for
+# granted. If the guards of no version hold, Dynamo compiles one more. That is a **recompilation**.
+#
+# ![A call looks for a version whose guards hold. Version 1 is for 8 rows only, version 2 for any number of rows from 2 on. If none fits, a new version is compiled.](drawings/guards.svg)
+#
+# **Predict.** A compiled function is called with matrices of 8, 9, 10 and 11 rows, and four columns each. How many
+# times is it compiled?
+
+# %%
+gpulab.predict("pytorch.compilations", ...)
+
+# %%
+import torch._dynamo
+from torch._dynamo.utils import counters
+
+
+def as_is(graph, inputs):
+    """A backend that runs the graph as it is."""
+    return graph.forward
+
+
+def compiled_at(calls, dynamic=None, marked=False):
+    """Which of the calls of a small function make Dynamo compile it; its counters tell."""
+    torch._dynamo.reset()
+    counters.clear()
+    function = torch.compile(lambda x, factor=2: factor * x + 1, backend=as_is, dynamic=dynamic)
+    found = []
+    for arguments in calls:
+        if marked:
+            torch._dynamo.mark_dynamic(arguments[0], 0)
+        before = counters["stats"]["unique_graphs"]
+        function(*arguments)
+        found.append(counters["stats"]["unique_graphs"] > before)
+    return found
+
+
+def rows(*numbers):
+    return [(torch.ones(n, 4),) for n in numbers]
+
+
+gpulab.predict("pytorch.compilations", measured=sum(compiled_at(rows(8, 9, 10, 11))))
+
+# %% [markdown]
+# The first version is for 8 rows. When 9 rows arrive, Dynamo notices that this size changes, and compiles a second
+# version in which it is **dynamic**, a number that is only known at the call. These rules explain all versions
+# (PyTorch documentation, "Dynamic Shapes"; the tests of this course hold them against Dynamo):
+#
+# 1. In the first version every size is **fixed**.
+# 2. Dynamo remembers which sizes it has compiled for. In a later version, an axis is dynamic if its sizes have
+#    differed among the compilations so far, this one included. Calls that were served by an old version do not count.
+# 3. A dynamic size stands for any number from 2 on. Sizes 0 and 1 are always fixed, because an axis of size 1 is
+#    broadcast, which is another program.
+#
+# **Do.** Write `compiles(shapes)`, which says which calls are compiled. About 10 lines.
+#
+# - Input: the shapes of the one argument in a series of calls, such as `[[8, 4], [9, 4], [1, 4]]`. They all have the
+#   same number of axes, and no size is 0.
+# - Output: a list with True for each call that is compiled, and False for each that an earlier version serves.
+# - Full marks need every answer right.
+
+
+# %% nbgrader={"grade": false, "grade_id": "compiles", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def compiles(shapes):
+    ### BEGIN SOLUTION
+    versions, seen, found = [], None, []
+    for shape in shapes:
+        fits = any(
+            all(size == n or (size is None and n > 1) for size, n in zip(version, shape, strict=True))
+            for version in versions
+        )
+        found.append(not fits)
+        if not fits:
+            seen = (
+                shape if seen is None else [a if a == n else None for a, n in zip(seen, shape, strict=True)]
+            )
+            versions.append([None if a is None and n > 1 else n for a, n in zip(seen, shape, strict=True)])
+    return found
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "compiles-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("pytorch.compiles", compiles)
+
+# %% [markdown]
+# **See.** Eight batches with lengths from 2 to 9, and three things that you can say about them. (The first bar cannot
+# grow: after 8 versions of a function Dynamo gives up and runs it eagerly, see `torch._dynamo.config.recompile_limit`.)
+
+# %%
+lengths = range(2, 10)
+ways = {
+    "dynamic=False": compiled_at(rows(*lengths), dynamic=False),
+    "nothing said": compiled_at(rows(*lengths)),
+    "dynamic=True": compiled_at(rows(*lengths), dynamic=True),
+    "mark_dynamic": compiled_at(rows(*lengths), marked=True),
+}
+plot.bars(
+    {name: sum(found) for name, found in ways.items()},
+    "compilations of one function",
+    caption="If you say that a size will change, the first version is the last.",
+)
+
+# %%
+three = torch.ones(3)
+for name, values in (
+    ("Python integers 2, 3, 4, 5", (2, 3, 4, 5)),
+    ("True, False, True", (True, False, True)),
+    ("tensors of one number", (torch.tensor(0.5), torch.tensor(0.3))),
+):
+    print(f"{name:28}", compiled_at([(three, value) for value in values]))
+
+# %% [markdown]
+# **Why.** `torch._dynamo.mark_dynamic(x, 0)` says that axis 0 of x will change. Where fixed sizes are wanted, for CUDA
+# graphs for example, pad to a few lengths instead. Python values count too, so a step number belongs in a tensor.
+# `TORCH_LOGS=recompiles` prints which guard failed.
+#
+# ### One block, compiled once
+#
+# A transformer repeats one block, and only the weights differ. If you compile the model, the compiler works through
+# all copies. With **regional compilation** you compile the block, and all copies share its code (PyTorch tutorials,
+# "Reducing torch.compile cold start compilation time with regional compilation").
+#
+# **Predict.** Twelve equal blocks are compiled one by one, with `block.compile()`. How many graphs does Dynamo make for
+# one pass?
+
+# %%
+gpulab.predict("pytorch.regions", ...)
+
+
+# %%
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.up = nn.LayerNorm(width), nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
+
+
+def operations_of(layers, regional):
+    """How many operations are in each graph that one pass makes."""
+    torch._dynamo.reset()
+    graphs.clear()
+    model = nn.Sequential(*(Block(32) for _ in range(layers)))
+    if regional:
+        for block in model:
+            block.compile(backend=collect)
+    else:
+        model = torch.compile(model, backend=collect)
+    with torch.no_grad():
+        model(torch.randn(4, 32))
+    return [sum(node.op.startswith("call") for node in graph.graph.nodes) for graph in graphs]
+
+
+as_one, by_block = operations_of(12, regional=False), operations_of(12, regional=True)
+print("whole model:    operations in each graph", as_one)
+print("block by block: operations in each graph", by_block)
+gpulab.predict("pytorch.regions", measured=len(by_block))
+
+# %% jupyter={"source_hidden": true}
+depths = (1, 4, 12)
+plot.lines(
+    {
+        "whole model": [(n, sum(operations_of(n, regional=False))) for n in depths],
+        "block by block": [(n, sum(operations_of(n, regional=True))) for n in depths],
+    },
+    "blocks of the model",
+    "operations to compile",
+    "The whole model grows with its depth; a block that is compiled once stays as large as it is.",
+)
+
+# %% [markdown]
+# **Why.** Dynamo keeps versions by the code of `forward`, and weights are inputs of the graph, so the guards of the
+# first block hold for all others. What you give up is fusion across the borders of blocks. (In training there are two
+# graphs: the first block's input needs no gradient, and that is a guard.)
+#
+# ### The same in TensorFlow
+#
+# TensorFlow has these ideas under other names. `@tf.function` **traces** a Python function into a graph, once for each
+# combination of types and shapes of tensors, and once for each *value* of a Python argument (TensorFlow guide, "Better
+# performance with tf.function"). The next cell models this rule on PyTorch's tensors.
+#
+# **Predict.** A `tf.function` is called with tensors of 8 × 4, 8 × 4 and 9 × 4, then with the Python numbers 2, 3 and 2,
+# then with scalar tensors that hold 2 and 3. How many times is it traced?
+
+# %%
+gpulab.predict("pytorch.traces", ...)
+
+
+# %%
+class Traced:
+    """The rule of tf.function: a key for the arguments, and one trace for each key."""
+
+    def __init__(self):
+        self.keys = set()
+
+    def __call__(self, x):
+        key = (x.dtype, x.shape) if isinstance(x, torch.Tensor) else (type(x), x)
+        new = key not in self.keys
+        self.keys.add(key)
+        return new
+
+
+given = [torch.ones(8, 4), torch.ones(8, 4), torch.ones(9, 4), 2, 3, 2, torch.tensor(2), torch.tensor(3)]
+function = Traced()
+traces = [function(argument) for argument in given]
+print("tf.function, modelled:", traces)
+gpulab.predict("pytorch.traces", measured=sum(traces))
+
+# %% [markdown]
+# TensorFlow 2.21 gave the same answers on a CPU, for this series, when this lab was written. There is no guess that a
+# size will change: 10 × 4 would be one more trace. `reduce_retracing=True` makes the guess (it traced 8, 9, 10 and 1
+# rows twice: TensorFlow does not keep size 1 apart), and `input_signature=[tf.TensorSpec([None, 4])]` says it in
+# advance, like `mark_dynamic`.
+#
+# | PyTorch | TensorFlow |
+# |---|---|
+# | `torch.compile` | `@tf.function`; with `jit_compile=True` XLA fuses the graph |
+# | `DataLoader` with workers and prefetch | `tf.data`: `map` in parallel, `prefetch` |
+# | autocast | the policy `mixed_float16` (lab 10) |
+# | `DistributedDataParallel` | `tf.distribute.MirroredStrategy` |
+# | `torch.profiler` | TensorFlow's profiler, shown in TensorBoard |
+#
+# (TensorFlow guides "tf.data", "Mixed precision", "Distributed training" and "Profiler".)
 #
 # ## 6 · Memory that comes back
 #
@@ -1102,6 +1321,149 @@ plot.timeline(
 # run ahead, so for a while there are none. You close gaps with larger batches, fewer operations (sections 2 to 5)
 # and CUDA graphs, and by avoiding waits. A faster kernel does not close them.
 #
+# ### What Nsight Systems prints
+#
+# Nsight Systems records a whole program. These two commands write a report and print one of its tables, the times of
+# all kernels by name (*Nsight Systems User Guide*, "nsys stats"):
+#
+# ```bash
+# nsys profile --trace=cuda,nvtx --output=step python train.py
+# nsys stats --report cuda_gpu_kern_sum step.nsys-rep
+# ```
+#
+# The next cell prints the columns of that table from a modelled trace: a step with one long kernel and twenty short
+# ones, launched by a host that needs 8 µs for each.
+#
+# **Predict.** The long kernel takes 30 µs, and each of the others 3 µs. Which percentage does the column "Time (%)" show
+# for the long one?
+
+# %%
+gpulab.predict("pytorch.kernel_share", ...)
+
+# %%
+step = modelled_trace([3] * 10 + [30] + [3] * 10)
+for event in step:
+    event["name"] = "gemm" if event["dur"] == 30 else "add" if event["cat"] == "kernel" else event["name"]
+by_name = {}
+for event in step:
+    if event["cat"] == "kernel":
+        by_name.setdefault(event["name"], []).append(1000 * event["dur"])
+everything = sum(map(sum, by_name.values()))
+print("modelled\nTime (%)  Total Time (ns)  Instances  Avg (ns)  Med (ns)  Min (ns)  Max (ns)  Name")
+for name, times in sorted(by_name.items(), key=lambda item: -sum(item[1])):
+    print(
+        f"{100 * sum(times) / everything:8.1f}{sum(times):17,}{len(times):11}{statistics.mean(times):10,.0f}",
+        end="",
+    )
+    print(f"{statistics.median(times):10,.0f}{min(times):10,}{max(times):10,}  {name}")
+gpulab.predict("pytorch.kernel_share", measured=100 * sum(by_name["gemm"]) / everything)
+lasts = 1000 * max(event["ts"] + event["dur"] for event in step)
+print(f"\nall kernels together {everything:,} ns; the step lasts {lasts:,} ns: busy {everything / lasts:.0%}")
+plot.timeline(
+    [plot.Span(rows_of[e["cat"]], e["ts"], e["ts"] + e["dur"], "", rows_of[e["cat"]]) for e in step],
+    caption="The table has the lengths of the kernels; the gaps between them are only in the timeline.",
+)
+
+# %% [markdown]
+# **Why.** The percentages add up to 100 whatever the GPU does between kernels, so this table never shows a gap. Read it
+# in this order. First compare the sum of "Total Time" with the length of the step: here the GPU is idle for nearly
+# half of it. Then look at "Instances": many short kernels are a task for fusion. Only then does the kernel at the top
+# matter.
+#
+# ### What Nsight Compute prints
+#
+# Nsight Compute takes single kernels and reads the GPU's counters. It runs a kernel several times, because it cannot
+# read all counters at once, so choose few:
+#
+# ```bash
+# ncu --kernel-name regex:copy --launch-count 1 --csv --page raw \
+#     --metrics gpu__time_duration.sum,dram__bytes.sum,\
+# l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum,l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum python program.py
+# ```
+#
+# The numbers below are real. They were measured with Nsight Compute 2025.3.1 on an NVIDIA H100 80GB HBM3, for kernels of
+# this course's validation. The table has the form of `--csv --page raw`: a row of names, a row of units, and one row
+# per launch. We left out the columns that say where a kernel ran, and added the DRAM's reads and writes.
+
+# %%
+REPORT = """\
+==PROF== Connected to process 4711 (/usr/bin/python3)
+"ID","Kernel Name","gpu__time_duration.sum","dram__bytes.sum","l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum","l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+"","","us","Mbyte","",""
+"0","copy","13.440","18.338304","131,072","524,288"
+"1","strided-32","28.512","71.78112","32,768","1,048,576"
+"2","transpose-naive","80.192","24.606464","131,072","524,288"
+"3","chase","139.008","0.523520","256","8,164"
+"4","matmul-registers","137.600","4.729088","442,368","1,769,472"
+"""
+
+# %% [markdown]
+# **Do.** Write `read_ncu(report)`, which reads such a table. About 14 lines. Python's module `csv` takes quotes apart.
+#
+# - Input: the text. Lines that begin with `==` may stand before the table. There may be other columns, in any order.
+# - Units vary from report to report: `ns`, `us`, `ms` or `s`, and `byte`, `Kbyte`, `Mbyte` or `Gbyte`, in steps of 1,000.
+#   Thousands may be set apart by commas.
+# - Output: a list with `[name, gigabytes, sectors]` for each launch: the kernel's name, the DRAM's 10⁹ bytes per second,
+#   and the sectors per load request (0 if there was no request).
+# - Full marks need every number right to one part in a million.
+
+
+# %% nbgrader={"grade": false, "grade_id": "read_ncu", "locked": false, "schema_version": 3, "solution": true, "task": false}
+import csv
+
+
+def read_ncu(report):
+    ### BEGIN SOLUTION
+    scales = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9}
+    lines = [line for line in report.splitlines() if line and not line.startswith("==")]
+    names, units, *rows = csv.reader(lines)
+    found = []
+    for row in rows:
+        cells = {name: (text, unit) for name, text, unit in zip(names, row, units, strict=True)}
+
+        def number(name, cells=cells):
+            text, unit = cells[name]
+            return float(text.replace(",", "")) * scales.get(unit, 1)
+
+        requests = number("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")
+        sectors = number("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum")
+        rate = number("dram__bytes.sum") / number("gpu__time_duration.sum") / 1e9
+        found.append([cells["Kernel Name"][0], rate, sectors / requests if requests else 0])
+    return found
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "read_ncu-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("pytorch.read_ncu", read_ncu)
+
+# %% [markdown]
+# **Predict.** `chase` follows a chain of addresses: each load says where the next one goes, and a single warp does it.
+# Which percentage of the H100's 3,350 GB/s (data sheet) does it reach?
+
+# %%
+gpulab.predict("pytorch.chase_share", ...)
+
+# %%
+gpulab.need(read_ncu)
+bandwidth = float(hardware.find("H100").dram_bandwidth) / 1e9
+measured_kernels = read_ncu(REPORT)
+for name, rate, sectors in measured_kernels:
+    print(
+        f"{name:18}{rate:7,.0f} GB/s  {rate / bandwidth:6.1%} of the bandwidth   {sectors:4.1f} sectors per request"
+    )
+gpulab.predict("pytorch.chase_share", measured=100 * measured_kernels[3][1] / bandwidth)
+plot.bars(
+    {name: rate for name, rate, _ in measured_kernels},
+    "GB/s of DRAM, measured on an H100",
+    caption="The busiest DRAM belongs to the most wasteful kernel, which reads 32 sectors for each request.",
+)
+
+# %% [markdown]
+# **Why.** `strided-32` has the highest throughput and the worst access: it uses 4 of every 32 bytes that it loads
+# (lab 04). `chase` waits for latency. `matmul-registers` reads little, but arithmetic is not its limit either: 2 · 768³
+# operations in 137.6 µs are 6.6 TFLOP/s, a tenth of the peak. Ask for its warps and stalls next. `transpose-naive` looks
+# innocent because its loads are perfect. Its *stores* are not: ask for `…_op_st.sum`.
+#
 # ## 11 · Which limit is it?
 #
 # ![Which limit is it? First whether the GPU is idle between kernels: then it is the host. Else whether bytes or operations are near the peak: then it is memory or arithmetic. If neither is, it is latency.](drawings/which_limit.svg)
@@ -1401,6 +1763,10 @@ gpulab.recap("08")
 # | graph breaks | find them with `torch._dynamo.explain`, forbid them with `fullgraph=True` |
 # | allocated or reserved memory | allocated is what tensors hold, reserved is what the allocator holds |
 # | checkpoints | `checkpoint(fn, …, use_reentrant=False)`, every √(L / 2) blocks |
+# | recompilations | `TORCH_LOGS=recompiles`; `mark_dynamic(x, axis)` for a size that changes |
+# | long compile times | compile the repeated block: `block.compile()` |
+# | Nsight Systems | sum of kernel times against the length of the step, then the number of instances |
+# | Nsight Compute | few metrics, one launch; bytes per second *and* sectors per request |
 # | number of workers | load time / step time, rounded up |
 # | layout | convert once; look for `clone` in the ledger |
 # | clock | synchronise, warm up, flush, repeat, take the median, use the result |
@@ -1440,5 +1806,8 @@ gpulab.recap("08")
 #    https://arxiv.org/abs/1711.05101
 # 6. A. Radford et al., "Language Models are Unsupervised Multitask Learners", 2019.
 # 7. NVIDIA, *Convolutional Layers User's Guide*, "Tensor Layouts".
-# 8. NVIDIA, *Nsight Systems User Guide*, *Nsight Compute*. https://docs.nvidia.com/nsight-systems/
-# 9. H. He, "Making Deep Learning Go Brrrr From First Principles", 2022. https://horace.io/brrr_intro.html
+# 8. NVIDIA, *Nsight Systems User Guide*, *Nsight Compute CLI*. https://docs.nvidia.com/nsight-systems/
+# 9. PyTorch documentation, "Dynamic Shapes" and "Dealing with Recompilations"; PyTorch tutorials, "Reducing
+#    torch.compile cold start compilation time with regional compilation".
+# 10. TensorFlow, "Better performance with tf.function". https://www.tensorflow.org/guide/function
+# 11. H. He, "Making Deep Learning Go Brrrr From First Principles", 2022. https://horace.io/brrr_intro.html

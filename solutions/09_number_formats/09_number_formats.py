@@ -662,15 +662,87 @@ for name in ("V100", "A100", "H100", "B200"):
 # 117 billion parameters, of which 5.1 billion are active for a token. The weights of its experts are MXFP4, and the
 # rest is BF16. It was trained for this, and no FP16 version was published to compare with (OpenAI, model card, 2025).
 #
-# **Loading one today.** In Hugging Face Transformers, `from_pretrained(name, dtype="auto")` keeps MXFP4 where the GPU
-# and a Triton kernel allow it, and `Mxfp4Config(dequantize=True)` unpacks to BF16 (Transformers documentation,
-# "MXFP4"). There is no `torch.mxfp4`, so `dtype="mxfp4"` is an error. vLLM and Ollama serve the same files. NVIDIA
-# has units that multiply FP4 from Blackwell on, and AMD from the MI355X on. Older GPUs unpack the weights first, and
-# compute at the rate of FP16 or FP8.
+# ### Loading one today
+#
+# ![One file of four-bit weights, three ways on. A GPU with units for FP4 multiplies them as they are. An older one unpacks them in the kernel. A loader without such a kernel unpacks all to BF16, which takes 3.8 times the memory.](drawings/ways_to_load.svg)
+#
+# What a four-bit file needs in memory depends on the loader. Take gpt-oss-120b. Of its 116.8 billion parameters the
+# experts are MXFP4: 36 layers, 128 experts in each, and three matrices of 2,880 × 2,880 in an expert. Everything else
+# is BF16 (model card, 2025).
+#
+# **Predict.** How many GB do these weights take? (1 GB = 10⁹ bytes. Section 7 has the bits of MXFP4.)
+
+# %%
+gpulab.predict("formats.gpt_oss", ...)
+
+# %%
+parameters, experts = 116.8e9, 36 * 128 * 3 * 2880**2
+as_stored = (experts * 4.25 + (parameters - experts) * 16) / 8 / 1e9
+unpacked = parameters * 16 / 8 / 1e9
+gpulab.predict("formats.gpt_oss", measured=as_stored)
+print(f"experts: {experts / parameters:.1%} of the parameters")
+print(
+    f"as stored {as_stored:.1f} GB = {as_stored * 1e9 / 2**30:.1f} GiB, unpacked to BF16 {unpacked:.1f} GB\n"
+)
+
+for name in ("T4", "RTX 4090", "A100", "H100", "H200", "RTX PRO 6000", "B200"):
+    gpu = hardware.find(name)
+    memory = float(gpu.dram_bytes) / 1e9
+    try:
+        how = f"multiplies FP4 ({float(gpu.peak('float4', tensor=True)) / 1e15:.1f} PFLOP/s dense)"
+    except ValueError:
+        how = "unpacks in the kernel"
+    fits = "fits" if as_stored < memory else "does not fit"
+    print(f"{name:13}{memory:6.0f} GB: {fits:13}{how:34} unpacked: {'fits' if unpacked < memory else 'no'}")
+plot.bars(
+    {"as stored": as_stored, "BF16": unpacked},
+    "GB of weights",
+    budget=float(hardware.find("H100").dram_bytes) / 1e9,
+    caption="As stored, the model fits on one H100 (dashed); unpacked it would need three.",
+)
+
+# %% [markdown]
+# The model card gives 60.8 GiB for the file. What becomes of the four bits is the loader's choice:
+#
+# | tool | what you write | what happens to the four bits |
+# |---|---|---|
+# | Transformers, MXFP4 | `from_pretrained(name, dtype="auto")` | stay, from compute capability 7.5 on, with Triton 3.4 and the package `kernels`; else BF16 |
+# | Transformers, MXFP4 | `Mxfp4Config(dequantize=True)` | unpacked to BF16, for fine-tuning |
+# | Transformers, bitsandbytes | `BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")` | a 16-bit model is rounded to NF4 (lab 13) as it is loaded |
+# | vLLM | `vllm serve openai/gpt-oss-120b` | stay |
+# | llama.cpp, Ollama | a GGUF file | stay |
+#
+# (Transformers documentation, "MXFP4" and "bitsandbytes".) There is no `torch.mxfp4`, so `dtype="mxfp4"` is an error.
+#
+# **See.** The bytes of such a file. Each block of 32 numbers is 16 bytes, with the first number in the low four bits, and
+# one byte for the scale, 2^(e − 127) (Transformers source, `integrations/mxfp4.py`). Five lines read it:
+
+# %%
+TABLE = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+
+
+def read_blocks(blocks, scales):
+    """Numbers of MXFP4 from bytes of (blocks, 16) and scales of (blocks,)."""
+    codes = np.stack([blocks & 15, blocks >> 4], axis=-1).reshape(len(blocks), 32)
+    return np.ldexp(TABLE[codes], scales[:, None].astype(int) - 127)
+
+
+numbers = np.random.default_rng(4).standard_normal((2, 32)).astype(np.float32)
+packed = numerics.encode_blocks(numbers, "MXFP4")
+codes = packed.codes.reshape(2, 32).astype(np.uint8)
+file_blocks, file_scales = codes[:, ::2] | codes[:, 1::2] << 4, packed.scales.ravel().astype(np.uint8)
+print("bytes of the first block:", file_blocks[0].tobytes().hex(" "), "· scale", file_scales[0])
+print(
+    "read back as encoded:",
+    np.array_equal(read_blocks(file_blocks, file_scales), packed.decode().reshape(2, 32)),
+)
+
+# %% [markdown]
+# **Why.** Four bits save memory on every GPU, but they save arithmetic only where units multiply FP4: NVIDIA's from
+# Blackwell on, AMD's from the MI355X on. Older GPUs unpack and compute at the rate of FP16 or FP8.
 #
 # **Below four bits** there is no MX format: the standard has 8, 6 and 4 bits and MXINT8. Networks with weights of 2
-# bits or fewer must be trained for it (lab 13). Choosing the precision layer by layer is called adaptive or mixed
-# precision. It is a search, not a format.
+# bits or fewer must be trained for it, and choosing the bits layer by layer is a search, not a format. Lab 13 does both.
 #
 # ## Detective · The same bytes
 #
@@ -835,4 +907,6 @@ gpulab.recap("09")
 # 6. S. Gupta et al., "Deep Learning with Limited Numerical Precision", ICML 2015 (stochastic rounding).
 #    https://arxiv.org/abs/1502.02551
 # 7. N. Higham, *Accuracy and Stability of Numerical Algorithms*, SIAM, 2nd ed., 2002, chapter 4 (sums).
-# 8. D. Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019. https://arxiv.org/abs/1905.12322
+# 8. OpenAI, "gpt-oss-120b & gpt-oss-20b Model Card", 2025. https://arxiv.org/abs/2508.10925
+# 9. Hugging Face, *Transformers documentation*, "MXFP4". https://huggingface.co/docs/transformers/quantization/mxfp4
+# 10. D. Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019. https://arxiv.org/abs/1905.12322

@@ -571,9 +571,134 @@ for name, result in rows.items():
 # scaler.update()
 # ```
 #
-# In **other frameworks**, types are chosen in other ways. Keras has a policy, `mixed_float16`, for each layer. JAX
-# code casts explicitly or through a library such as jmp. NVIDIA's Apex had "O1" and "O2" levels before PyTorch took
-# the idea over. It still has fused optimizers, which update master weights and write the 16-bit copy in one kernel.
+# ### In other frameworks
+#
+# Autocast chooses a type for each *operation*. Keras chooses one for each *layer*: under the policy `mixed_float16` a
+# layer keeps its variables in float32, its **variable dtype**, and casts inputs and variables to float16, its **compute
+# dtype** (Keras documentation, "Mixed precision policy API"). Whatever the layer contains then runs in float16.
+#
+# ![PyTorch's autocast: linear runs in float16, softmax in float32. A Keras layer under mixed_float16: product and softmax both run in float16, unless the softmax is a layer of its own with dtype float32.](drawings/policies.svg)
+#
+# **Predict.** A Keras model under `mixed_float16` is `Dense(16)` and then `Dense(4, activation="softmax")`. How many bits
+# does each probability in its output have?
+
+# %%
+gpulab.predict("mixed.keras_bits", ...)
+
+
+# %%
+class Dense:
+    """A layer under a policy, by Keras's rule."""
+
+    def __init__(self, inputs, outputs, activation=None, compute=torch.float16, variable=torch.float32):
+        self.kernel = torch.randn(inputs, outputs).to(variable) / inputs**0.5
+        self.activation, self.compute = activation, compute
+
+    def __call__(self, x):
+        y = x.to(self.compute) @ self.kernel.to(self.compute)
+        return self.activation(y) if self.activation else y
+
+
+def softmax(x):
+    return torch.softmax(x, dim=-1)
+
+
+first, last = Dense(8, 16), Dense(16, 4, softmax)
+probabilities = last(first(torch.ones(2, 8)))
+safe = softmax(
+    Dense(16, 4)(first(torch.ones(2, 8))).float()
+)  # a softmax in a layer of its own, with dtype float32
+print(
+    "kernel",
+    last.kernel.dtype,
+    "· output",
+    probabilities.dtype,
+    "· with a float32 layer behind it",
+    safe.dtype,
+)
+gpulab.predict("mixed.keras_bits", measured=torch.finfo(probabilities.dtype).bits)
+
+# %% [markdown]
+# Keras 3.15 gave the same types when this lab was written. So its guide tells you to end a model with a layer like
+# `Activation("softmax", dtype="float32")` (TensorFlow guide, "Mixed precision"). `model.compile` wraps the optimizer in a
+# `LossScaleOptimizer`, which begins at 2¹⁵ and doubles after 2,000 good steps: the scaler of section 4, with another
+# start.
+#
+# In JAX nothing is cast for you. Code casts explicitly, or with a library such as jmp, whose policy names three types:
+# of parameters, of the computation and of the output. NVIDIA's Apex had "O1" and "O2" levels before PyTorch took the
+# idea over.
+#
+# ### Optimizers made for it
+#
+# After a step with master weights somebody must write the 16-bit copy that the network uses. If each of these is a
+# pass over memory, the bytes add up: unscale the gradients, update, cast. Apex's `FusedAdam` with `master_weights=True`
+# does all of it in one pass (its documentation). Here is such a kernel, without weight decay and corrections.
+#
+# **Predict.** Gradients and the copy are in FP16; master weights and the two moments are in FP32. How many bytes does the
+# kernel move for each parameter, read and written?
+
+# %%
+gpulab.predict("mixed.fused_bytes", ...)
+
+# %%
+from numba import float32
+
+from gpulab import cuda
+
+
+@cuda.jit
+def fused_adam(copy, gradient, master, mean, square, scale, rate):
+    i = cuda.grid(1)
+    if i < master.size:
+        g = float32(gradient[i]) / scale
+        m = float32(0.9) * mean[i] + float32(0.1) * g
+        v = float32(0.999) * square[i] + float32(0.001) * g * g
+        w = master[i] - rate * m / (math.sqrt(v) + float32(1e-8))
+        mean[i], square[i], master[i], copy[i] = m, v, w, w
+
+
+n = 4096
+short = [np.ones(n, np.float16) for _ in range(2)]
+long = [np.ones(n, np.float32) for _ in range(3)]
+counted = gpulab.profile(fused_adam[n // 256, 256], *short, *long, np.float32(8), np.float32(0.01))
+fused = counted["global_bytes"] / n
+gpulab.predict("mixed.fused_bytes", measured=fused)
+
+
+# %%
+def bytes_of(function, *tensors):
+    """What PyTorch moves for each parameter, by the ledger of lab 08."""
+    return gpulab.profile(function, *tensors).bytes / n
+
+
+g16, g32, w32 = torch.ones(n, dtype=torch.float16), torch.ones(n), torch.ones(n)
+state = [[torch.ones(n)] for _ in range(4)]
+
+
+def adam(parameters, gradients, means, squares):
+    settings = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.0, "eps": 1e-8}
+    flags = {"amsgrad": False, "maximize": False}
+    torch._fused_adam_(parameters, gradients, means, squares, [], [torch.tensor(1.0)], **settings, **flags)
+
+
+passes = {
+    "gradient to FP32": bytes_of(lambda: g16.float()),
+    "unscale": bytes_of(lambda: g32.mul_(0.125)),
+    "Adam, fused": bytes_of(lambda: adam(*state)),
+    "copy to FP16": bytes_of(lambda: w32.half()),
+}
+for name, moved in passes.items():
+    print(f"{name:18}{moved:5.0f} bytes per parameter")
+plot.bars(
+    {"one kernel": fused, "four passes": sum(passes.values())},
+    "bytes moved for each parameter",
+    caption="One kernel that unscales, updates and casts moves little more than half of what four passes move.",
+)
+
+# %% [markdown]
+# **Why.** An optimizer's arithmetic is cheap, so its time is its bytes (lab 08). Other optimizers keep less. 8-bit Adam
+# stores each moment in one byte, with a scale for every block (reference 7). torchao's optimizers for pure BF16 leave
+# the master weights out and round stochastically instead (lab 09; option `bf16_stochastic_round`).
 #
 # ## 7 · What it buys
 #
@@ -780,6 +905,8 @@ gpulab.recap("10")
 # | how does a dynamic scale change? | × 0.5 and a skipped step after an overflow; × 2 after 2,000 good steps |
 # | which types does autocast choose? | 16 bits for products; FP32 for exponentials, norms, losses and sums |
 # | how many bytes per parameter does AdamW need? | FP32 16, AMP 18, pure BF16 8 |
+# | what does Keras cast? | a layer's inputs and variables; end with a float32 layer |
+# | what does a fused step with master weights move? | 28 bytes for each parameter |
 # | what is Hopper's recipe for FP8? | E4M3 forward, E5M2 gradients, a scale per tensor = largest / amax |
 # | which sizes suit tensor cores? | rows of a multiple of 16 bytes, or better of 128 |
 #
@@ -807,3 +934,6 @@ gpulab.recap("10")
 # 6. NVIDIA, *Matrix Multiplication Background User's Guide*.
 # 7. T. Dettmers et al., "8-bit Optimizers via Block-wise Quantization", ICLR 2022.
 #    https://arxiv.org/abs/2110.02861
+# 8. Keras, "Mixed precision policy API". https://keras.io/api/mixed_precision/policy/
+# 9. NVIDIA, *Apex documentation*, `apex.optimizers.FusedAdam`. https://nvidia.github.io/apex/optimizers.html
+# 10. torchao, *Low-bit optimizers*. https://github.com/pytorch/ao

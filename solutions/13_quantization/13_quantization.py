@@ -495,11 +495,11 @@ class Rounded(torch.nn.Module):
         return Straight.apply(w)
 
 
-def train_rounded(start, steps=100, rate=1e-3):
+def train_rounded(start, steps=100, rate=1e-3, rounded=Rounded):
     """QAT: the model afterwards, and (step, lost) on the way."""
     new, stories = copy.deepcopy(start), text.Stories(5)
     for layer in layers(new).values():
-        parametrize.register_parametrization(layer, "weight", Rounded())
+        parametrize.register_parametrization(layer, "weight", rounded())
     optimizer, path = torch.optim.AdamW(new.parameters(), lr=rate, weight_decay=0), []
     for step in range(steps + 1):
         if step % 25 == 0:
@@ -1078,12 +1078,163 @@ for name in ("Llama 2 7B", "Llama 2 70B", "Llama 3 405B"):
 # | GGUF, Q4_K | 4 bits in groups of 32 with a scale and a minimum, which have 6 bits each: 4.5 bits per weight (reference 10) |
 # | W8A8, W4A16 | the bits of weights and the bits of activations |
 #
-# **Below four bits** there is no standard of block formats: MX v1.0 has MXFP8, MXFP6, MXFP4 and MXINT8. Weights of
-# −1, 0, 1 (1.58 bits) have been trained from scratch (BitNet b1.58, Ma et al., 2024). Files for llama.cpp give some
-# layers 2 bits and others 6, depending on how much each layer's error counts (**adaptive precision**). No tensor core
-# multiplies 2- or 3-bit numbers, so what they save is memory and bandwidth.
+# ### Below four bits
+#
+# There is no standard of block formats below four bits: MX v1.0 has MXFP8, MXFP6, MXFP4 and MXINT8. Models have
+# been trained with **ternary** weights, though: each is −1, 0 or 1, times one scale for the matrix (BitNet b1.58, Ma et
+# al., 2024). Their scale is the mean magnitude of the weights, and codes are round(w / scale), cut to −1 … 1.
 #
 # ![Weights of −1, 0 and 1: a product becomes an addition, a subtraction or nothing. Three values are log₂ 3 = 1.58 bits of information.](drawings/ternary.svg)
+#
+# **Predict.** A byte has 256 values, and 3⁵ = 243. So five ternary weights fit into one byte, read as a number in base
+# 3. How many bits is that per weight?
+
+# %%
+gpulab.predict("quant.trits", ...)
+
+
+# %%
+def packed_trits(codes):
+    """Five codes of −1, 0 and 1 in each byte, the first one as the lowest digit in base 3."""
+    digits = np.asarray(codes).reshape(-1, 5) + 1
+    return (digits * 3 ** np.arange(5)).sum(axis=1).astype(np.uint8)
+
+
+def unpacked_trits(packed):
+    return (packed[:, None] // 3 ** np.arange(5) % 3).ravel().astype(int) - 1
+
+
+codes = np.random.default_rng(2).integers(-1, 2, 20_000)
+small = packed_trits(codes)
+print(
+    f"{codes.size:,} weights in {small.size:,} bytes; back again:",
+    np.array_equal(unpacked_trits(small), codes),
+)
+gpulab.predict("quant.trits", measured=8 * small.size / codes.size)
+
+# %% [markdown]
+# The next cell rounds this lab's model to ternary weights, first after training, and then with 100 more steps of
+# training, as in section 4.
+
+
+# %%
+class StraightTernary(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, w):
+        scale = w.abs().mean()
+        return scale * torch.clamp(torch.round(w / scale), -1, 1)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Ternary(torch.nn.Module):
+    def forward(self, w):
+        return StraightTernary.apply(w)
+
+
+_, path = train_rounded(model, rounded=Ternary)
+print(
+    f"ternary weights: lost {path[0][1]:.1f} nats after rounding, {path[-1][1]:.2f} after {path[-1][0]} steps"
+)
+plot.lines(
+    {"ternary, trained on": path, "FP32": [(0, lost(model)), (100, lost(model))]},
+    "steps",
+    "lost, nats per story",
+    "Rounded to three values the model knows nothing; training brings it back most of the way.",
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** With one scale and three values nearly every weight moves far, so the model must learn again. That is why
+# ternary models are trained as such from the start. No tensor core multiplies 2- or 3-bit numbers, so what fewer bits
+# save is memory and bandwidth.
+#
+# ### Precision that adapts
+#
+# Layers differ. Rounding one may ruin a model that does not notice it in another. With **adaptive precision** every
+# layer gets its own bits: files for llama.cpp give some layers 2 bits and others 6. Somebody must choose them, and that
+# is a search: among all choices within a budget of bits, which one has the least total error?
+#
+# **Do.** Write `allocate(sizes, errors, budget)`. About 10 lines.
+#
+# - Input: `sizes[l]` is the number of weights in layer l, a multiple of 1,024. `errors[l]` is a list of four numbers:
+#   the error that layer l adds with 2, 3, 4 and 8 bits. `budget` is the number of bits for all weights together. It
+#   always allows 2 bits for each.
+# - Output: a list with 2, 3, 4 or 8 for each layer. The sum of sizes · bits must not be above the budget.
+# - **Budget:** a sum of errors at most 1.02 times the least possible, with 4, 12 and 32 layers. Full marks need all
+#   three. Trying all choices takes too long for 32 layers.
+
+
+# %% nbgrader={"grade": false, "grade_id": "allocate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def allocate(sizes, errors, budget):
+    ### BEGIN SOLUTION
+    best = {0: (0.0, [])}  # the least error for each number of bits that the layers so far may take
+    for size, row in zip(sizes, errors, strict=True):
+        new = {}
+        for spent, (error, chosen) in best.items():
+            for bits, more in zip((2, 3, 4, 8), row, strict=True):
+                at = spent + size * bits
+                if at <= budget and (at not in new or error + more < new[at][0]):
+                    new[at] = (error + more, [*chosen, bits])
+        best = new
+    return min(best.values())[1]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "allocate-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("quant.allocate", allocate)
+
+# %% [markdown]
+# **See.** Your choice for this model. The next cell rounds one matrix at a time, and takes what the model loses on 100
+# stories as that matrix's error. Then it rounds all matrices as you choose, and measures on the 500 stories.
+
+# %%
+gpulab.need(grouped, allocate)
+few = fresh(100)
+shapes = {name: layer.weight.numel() for name, layer in layers(model).items()}
+
+
+def only(matrix, bits):
+    """The model with this one matrix rounded, by row."""
+    return changed(model, lambda name, w: grouped(w, bits, len(w[0]))[1] if name == matrix else w)
+
+
+best_nats = story_nats(model, *few)
+errors = [
+    [max(0.0, story_nats(only(name, bits), *few) - best_nats) for bits in (2, 3, 4, 8)] for name in shapes
+]
+adapted, hoped = [], []
+for average in (2, 2.25, 2.5, 3):
+    chosen = dict(zip(shapes, allocate(list(shapes.values()), errors, int(average * weights)), strict=True))
+    taken = sum(chosen[name] * size for name, size in shapes.items()) / weights
+    adapted.append(
+        (taken, lost(changed(model, lambda name, w, of=chosen: grouped(w, of[name], len(w[0]))[1])))
+    )
+    sums = [row[(2, 3, 4, 8).index(bits)] for row, bits in zip(errors, chosen.values(), strict=True)]
+    hoped.append((taken, lost(model) + sum(sums)))
+    print(
+        f"{taken:.2f} bits: {list(chosen.values())}   lost {adapted[-1][1]:.2f}, hoped for {hoped[-1][1]:.2f}"
+    )
+alike = [
+    (bits, lost(changed(model, lambda _, w, bits=bits: grouped(w, bits, len(w[0]))[1]))) for bits in (2, 3)
+]
+plot.lines(
+    {"bits by layer": adapted, "the sum of errors": hoped, "the same for all": alike},
+    "bits per weight on average",
+    "lost, nats per story",
+    "Half a bit more, in the right layers, removes most of the loss; the sum of errors promises too much.",
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** The first extra bits buy most. But the errors were measured one at a time, with all other layers intact, and
+# together they are worse than their sum. So the search finds good places, and only a measurement of the whole model
+# says what they cost.
+#
+# What follows for the field? Fewer bits need more knowledge of the model, so the work moves from the format to training
+# and search.
 #
 # **In PyTorch** use torchao, because `torch.ao.quantization` is deprecated. Its dynamic INT8 replaces `Linear`
 # modules only. It leaves the input projections of `MultiheadAttention` in float32 without a warning.
@@ -1254,6 +1405,8 @@ gpulab.recap("13")
 # | SmoothQuant | x_j / s_j and w_j · s_j, s_j = √(max abs x_j / max abs w_j) |
 # | GPTQ | round a column, subtract e · U[j, later] / U[j, j] from the rest |
 # | AWQ | columns · s_j before rounding, / s_j after; s_j = (mean abs x_j)^α |
+# | ternary weights | scale = mean of abs w, codes −1, 0, 1; five in a byte |
+# | bits by layer | the least sum of errors within a budget, then measure the whole |
 # | kernel | read codes once, unpack them in registers, keep x in shared memory |
 #
 # ### Claims you will meet, and what is right

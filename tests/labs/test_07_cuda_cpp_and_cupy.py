@@ -11,9 +11,19 @@ from gpulab import plot
 from gpulab.analysis.profile.engines import Operation, makespan
 from gpulab.checks import find
 from gpulab.checks.spec import WrongAnswer
-from gpulab.content.lab_07_cuda_cpp_and_cupy.cuda_cpp import LARGE_STEP, MIX_CASES, STEP, mix_questions
+from gpulab.compile import CompileError, cuda_c_module, resources
+from gpulab.content.lab_07_cuda_cpp_and_cupy.cuda_cpp import (
+    CAPABILITIES,
+    LARGE_STEP,
+    MIX_CASES,
+    STEP,
+    WITH_FAMILY,
+    WITH_OWN,
+    mix_questions,
+)
 from gpulab.content.lab_07_cuda_cpp_and_cupy.cupy import STAGES, shortest
-from gpulab.content.lab_07_cuda_cpp_and_cupy.references.cuda_cpp import mix
+from gpulab.content.lab_07_cuda_cpp_and_cupy.references.cuda_cpp import mix, way
+from gpulab.content.lab_07_cuda_cpp_and_cupy.references.cupy import gemm
 from gpulab.content.lab_07_cuda_cpp_and_cupy.references.cupy import pipeline as run_plan
 from tests.labs import notebooks
 
@@ -48,6 +58,43 @@ def test_the_listings_that_are_read_have_what_their_names_say():
     for q in asked["other memories"]:
         assert "ld.shared" in q and "ld.const" in q and "ld.global.nc" in q and mix(q)["loads"] == 2
     assert all(q.startswith(".visible .entry ") and "ld.param" in q for qs in asked.values() for q in qs)
+
+
+# Without 12.1, which gpulab compiles for as sm_121, so that its linker refuses what is of sm_121a.
+@pytest.mark.parametrize("suffix, known", [("", CAPABILITIES), ("a", WITH_OWN[:-1]), ("f", WITH_FAMILY)])
+def test_nvidias_linker_compiles_the_ptx_for_the_gpus_that_the_rules_name(suffix, known):
+    """The PTX says whom it is for in its head; nothing else of it depends on that here."""
+    ptx = cuda_c_module('extern "C" __global__ void none() {}', (7, 5)).ptx
+    for of in known:
+        text = ptx.replace(".target sm_75", f".target sm_{of.replace('.', '')}{suffix}")
+        for gpu in CAPABILITIES:
+            major, minor = map(int, gpu.split("."))
+            try:
+                resources(text, (major, minor))
+                compiled = "PTX"
+            except CompileError:
+                compiled = "nothing"
+            assert way([f"compute_{of.replace('.', '')}{suffix}"], gpu) == compiled, (of, gpu)
+
+
+def test_a_plan_for_cublas_that_does_not_fit_into_memory_is_refused_in_words():
+    right = {"first": "B", "second": "A", "transa": "N", "transb": "N"}
+    right |= {"m": 3, "n": 2, "k": 4, "lda": 5, "ldb": 4, "ldc": 3}
+    question = (2, 3, 4, 4, 5, 3, False)
+    assert gemm(right, *question) == {}
+    for change, words in (
+        ({"lda": 2}, "cuBLAS refuses it: lda is 2, and first is stored with 3 rows"),
+        ({"ldb": 9}, "read behind the end of A"),
+        ({"ldc": 9}, "write behind the end of C"),
+        ({"k": 10**12}, "read behind the end of B"),
+        ({"m": True}, "must be whole numbers"),
+        ({"transa": "C"}, '"N" or "T"'),
+        ({"k": 3}, "is wrong"),
+    ):
+        with pytest.raises(WrongAnswer, match=words):
+            gemm(right | change, *question)
+    with pytest.raises(WrongAnswer, match="a dictionary with the keys"):
+        gemm([1], *question)
 
 
 def test_the_product_of_the_shuffle_outgrows_32_bits_where_the_text_says():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,13 @@ from gpulab.checks.tensor_graphs import record, replay  # noqa: E402
 from gpulab.content.lab_08_pytorch_performance.exercises import (  # noqa: E402
     ClockedGPU,
     activation_bytes,
+    compiles_questions,
     facts_of,
     gpt_shapes,
     one_pass,
     place_questions,
 )
+from gpulab.content.lab_08_pytorch_performance.references.exercises import compiles  # noqa: E402
 from gpulab.content.lab_08_pytorch_performance.references.exercises import place as arena  # noqa: E402
 from grading.authoring.prove import wrong_file  # noqa: E402
 from grading.core.graft import graft  # noqa: E402
@@ -99,6 +103,46 @@ def test_the_predicted_epoch_and_segment_are_those_of_the_solutions(answers):
         answers["segments"]([[i, 9 * 2**20] for i in range(3)])[1] / 2**20
         == predictions()["pytorch.reserved"].answer
     )
+
+
+@pytest.mark.parametrize("kind", ["one axis", "two axes", "size 1", "any calls"])
+def test_dynamo_compiles_at_the_calls_that_the_rules_name(kind):
+    torch._dynamo.reset()
+    graphs = []
+
+    def keep(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    for (shapes,) in compiles_questions({"kind": kind}, np.random.default_rng(4)):
+        torch._dynamo.reset()
+        function = torch.compile(lambda x: 2 * x + 1, backend=keep)
+        found = []
+        for shape in shapes:
+            before = len(graphs)
+            function(torch.ones(shape))
+            found.append(len(graphs) > before)
+        assert found == compiles(shapes), shapes
+
+
+def test_the_table_of_nsight_compute_has_the_numbers_that_were_measured_on_the_h100():
+    cell = notebooks.cell_with(LAB, 'REPORT = """')
+    lines = cell[cell.index('"ID"') : cell.rindex('"""')].splitlines()
+    names, units, *rows = csv.reader(lines)
+    assert units[2:4] == ["us", "Mbyte"]
+    file = notebooks.ROOT / "validation" / "measured" / "H100.json"
+    kernels = json.loads(file.read_text(encoding="utf-8"))["kernels"]
+    for row in rows:
+        sizes = kernels[f"{row[1]}/cuda"]
+        counters = sizes[max(sizes, key=int)]["counters"]
+        wanted = (
+            counters["kernel_seconds"] * 1e6,
+            counters["dram_bytes"] / 1e6,
+            counters["global_load_requests"],
+            counters["global_load_sectors"],
+        )
+        assert [float(text.replace(",", "")) for text in row[2:]] == pytest.approx(wanted), row[1]
+    assert len(names) == 6 and len(rows) == 5
 
 
 def test_the_clocked_gpu_runs_while_the_host_goes_on():

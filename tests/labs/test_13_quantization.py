@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 
 import numpy as np
@@ -14,14 +15,25 @@ from hypothesis import strategies as st
 from gpulab import cuda
 from gpulab.analysis.profile import profile
 from gpulab.checks import registry
+from gpulab.checks.spec import WrongAnswer
 from gpulab.content.lab_13_quantization.exercises import (
+    ALLOCATE_BITS,
+    allocate_questions,
     awq_questions,
     clear,
     clip_questions,
     gptq_questions,
     smooth_questions,
 )
-from gpulab.content.lab_13_quantization.references.exercises import awq, clip, codes_of, gptq, grid, smooth
+from gpulab.content.lab_13_quantization.references.exercises import (
+    allocate,
+    awq,
+    clip,
+    codes_of,
+    gptq,
+    grid,
+    smooth,
+)
 from gpulab.subjects.models import text
 from gpulab.subjects.models.outliers import plant_outliers
 from gpulab.subjects.models.pretrained import fresh, story_nats, trained
@@ -53,6 +65,19 @@ def counts(judge, fn, questions, sizes, seeds=SEEDS) -> list[float]:
 
 
 PAPER = {"rows": 8, "columns": 128, "bits": 3}
+
+
+def test_the_least_error_of_a_choice_of_bits_is_that_of_all_choices_tried():
+    for sizes, errors, budget in allocate_questions({"layers": 4}, np.random.default_rng(3)):
+        best, chosen = min(
+            (sum(row[ALLOCATE_BITS.index(b)] for row, b in zip(errors, bits, strict=True)), bits)
+            for bits in itertools.product(ALLOCATE_BITS, repeat=4)
+            if sum(b * n for b, n in zip(bits, sizes, strict=True)) <= budget
+        )
+        assert best > 0
+        assert allocate(list(chosen), sizes, errors, budget)["error over the best"] == pytest.approx(1)
+        with pytest.raises(WrongAnswer, match="and the budget is"):
+            allocate([8, 8, 8, 8], sizes, errors, budget)
 
 
 def test_predictions_follow_from_the_rules(solved):

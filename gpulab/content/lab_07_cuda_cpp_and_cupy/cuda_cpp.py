@@ -1,4 +1,4 @@
-"""Lab 07, part A: what its six exercises in CUDA C++ ask.
+"""Lab 07, part A: what its seven exercises in CUDA C++ ask.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
@@ -13,6 +13,7 @@
 | cpp.two_product | kernel (a, b, p, e, n) | the fused multiply-add | flops/element | 17 | 3 | 3 |
 | | | | instructions/warp | 42 | 28 | |
 | | | pointers that may alias | bytes loaded/element | 32 | 16 | |
+| cpp.way | way(binary, gpu) → what runs | machine code and PTX of other GPUs | answers | – | – | 3 |
 | cpp.shuffle | kernel (a, out, n, step), mended | 32-bit products overflow | – | – | – | 2 |
 
 Derivations:
@@ -220,6 +221,56 @@ def _traits(*names: str) -> tuple[Case, ...]:
 
 MIX_CASES = _traits(*PTX_SOURCES)
 
+
+# cpp.way: compute capabilities of GPUs, and those with instructions or a family of their own.
+CAPABILITIES = ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "10.3", "12.0", "12.1")
+WITH_OWN, WITH_FAMILY = CAPABILITIES[4:], CAPABILITIES[5:]
+
+
+def way_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
+    """Fat binaries and GPUs."""
+
+    def entry(kind: str, capability: str, suffix: str = "") -> str:
+        return f"{kind}_{capability.replace('.', '')}{suffix}"
+
+    def of_any(kinds: tuple[str, ...], suffixes: str = "") -> str:
+        suffix = str(generator.choice(["", *suffixes]))
+        known = {"a": WITH_OWN, "f": WITH_FAMILY}.get(suffix, CAPABILITIES)
+        return entry(str(generator.choice(kinds)), str(generator.choice(known)), suffix)
+
+    match sizes["kind"]:
+        case "machine code":
+            return [([entry("sm", old)], new) for old in CAPABILITIES for new in CAPABILITIES]
+        case "PTX":
+            return [([entry("compute", old)], new) for old in CAPABILITIES for new in CAPABILITIES]
+        case "one GPU only":
+            found = [
+                ([entry(k, old, "a")], new) for k in ("sm", "compute") for old in WITH_OWN for new in WITH_OWN
+            ]
+        case "families":
+            found = [
+                ([entry(k, old, "f")], new)
+                for k in ("sm", "compute")
+                for old in WITH_FAMILY
+                for new in WITH_FAMILY
+            ]
+        case _:
+            both = ("sm", "compute")
+            found = [
+                ([of_any(both, "af") for _ in range(int(generator.integers(2, 5)))], new)
+                for new in CAPABILITIES
+                for _ in range(6)
+            ]
+            found.append(([], "9.0"))
+    return found
+
+
+def _kinds(*names: str) -> tuple[Case, ...]:
+    return tuple(Case(name, {"kind": name}) for name in names)
+
+
+WAY_CASES = _kinds("machine code", "PTX", "one GPU only", "families", "whole programs")
+
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cpp.invert",
@@ -417,6 +468,21 @@ EXERCISES: tuple[Exercise, ...] = (
         section="8 · One rounding instead of two",
     ),
     Exercise(
+        name="cpp.way",
+        lab=LAB,
+        evidence=AnsweredCases(questions=way_questions),
+        correct_points=3,
+        cases=WAY_CASES,
+        hints=(
+            'Take an entry apart: `entry.split("_")` gives the kind and the rest, and `rest.rstrip("af")` '
+            "the digits of the rest. The last digit is the minor number.",
+            "Write one condition for each row of the table. Python compares tuples as compute capabilities "
+            "are ordered: `(8, 9) < (9, 0)`.",
+            "Look at all entries before you answer: PTX counts only if no machine code fits.",
+        ),
+        section="9 · The tool box",
+    ),
+    Exercise(
         name="cpp.shuffle",
         lab=LAB,
         correct_points=2,
@@ -469,6 +535,20 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "instructions",
         5,
         "One ld.param for `a`, two ld.global, one fma and one st.global. The others compute addresses.",
+    ),
+    _prediction(
+        "cpp.forward",
+        "GPUs among nine, from 7.5 to 12.1, for which PTX of `compute_80` can be compiled",
+        "GPUs",
+        reason="PTX goes to its own GPU and to every later one, so only 7.5 is left out.",
+    ),
+    _prediction(
+        "cpp.debug",
+        "The machine code of saxpy's debug build has, compared with the optimised one,",
+        "times the instructions",
+        reason="Nothing is optimised: every variable is stored in memory after each line and loaded again "
+        "before the next.",
+        tolerance=0.5,
     ),
     _prediction(
         "cpp.zeros",

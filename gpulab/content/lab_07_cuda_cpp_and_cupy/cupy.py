@@ -1,4 +1,4 @@
-"""Lab 07, part B: what its four exercises on CuPy, streams and convolution ask.
+"""Lab 07, part B: what its five exercises on CuPy, streams and convolution ask.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
@@ -8,6 +8,7 @@
 | | | | bytes/element | 28 | 8 | |
 | cupy.pipeline | pipeline(chunks, buffers) → plan | streams, events, engines | makespan | 3 | 1.25 | 4 |
 | cupy.winograd | winograd() → three matrices | fewer products | products | 6 | 4 | 3 |
+| cupy.gemm | gemm(rows, cols, inner, …) → a call | a library's conventions | – | – | – | 3 |
 
 Derivations, float32, for n rows of c channels:
 
@@ -31,12 +32,18 @@ later: start of chunk k is 3 · ⌊k/b⌋ + k mod b, in units of 1/c.
 **winograd**: two outputs of a filter with three taps take 2 · 3 products, or m + r − 1 = 4, which is the
 least (S. Winograd, "Arithmetic Complexity of Computations", 1980).
 
+**gemm**: memory with rows together is, in columns, the transposed matrix with its pitch as leading dimension.
+Cᵀ = Bᵀ · Aᵀ, so B comes first, m = cols and n = rows. B as it is gives Bᵀ (N), Bᵀ as it is gives B (T).
+
 Where a count is provably the least possible the budget is that count; elsewhere it leaves 10 %.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from gpulab.checks.builders import prediction
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace
@@ -89,6 +96,27 @@ def shortest(sizes: Sizes) -> float:
     last = chunks - 1
     start = 3 * (last // buffers) + last % buffers
     return (start + 3) / chunks
+
+
+GEMM_CASES = tuple(
+    Case(name, {"kind": name})
+    for name in ("square", "rectangular", "transposed weights", "with pitches", "any of these")
+)
+
+
+def gemm_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
+    """Sizes, pitches and whether B is stored transposed."""
+    kind, found = str(sizes["kind"]), []
+    for _ in range(4):
+        rows, cols, inner = (int(n) for n in generator.permutation(np.arange(2, 12))[:3])
+        if kind == "square":
+            rows = cols = inner
+        transposed = kind == "transposed weights" or (kind == "any of these" and generator.random() < 0.5)
+        wide = kind in ("with pitches", "any of these")
+        widths = (inner, inner if transposed else cols, cols)
+        pitches = [width + (int(generator.integers(1, 6)) if wide else 0) for width in widths]
+        found.append((rows, cols, inner, *pitches, bool(transposed)))
+    return found
 
 
 EXERCISES: tuple[Exercise, ...] = (
@@ -206,6 +234,19 @@ EXERCISES: tuple[Exercise, ...] = (
         section="4 · Streams, events and engines",
     ),
     Exercise(
+        name="cupy.gemm",
+        lab=LAB,
+        evidence=AnsweredCases(questions=gemm_questions, measured=True),
+        correct_points=3,
+        cases=GEMM_CASES,
+        hints=(
+            "Your C, read in columns, is Cᵀ. How many rows and columns has Cᵀ? They are m and n.",
+            "Cᵀ = Bᵀ · Aᵀ. Your A and B, read in columns, are Aᵀ and Bᵀ already.",
+            "If B is stored transposed, cuBLAS reads it as B itself, but Bᵀ is what the product needs.",
+        ),
+        section="8 · Who has written it already",
+    ),
+    Exercise(
         name="cupy.winograd",
         lab=LAB,
         evidence=AnsweredCases(questions=lambda sizes, generator: [()], measured=True),
@@ -241,6 +282,12 @@ _prediction = partial(prediction, "cupy", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (
+    _prediction(
+        "column",
+        "The number that cuBLAS finds in row 0 and column 1 if ld = 3 and 1 to 6 lie one after the other",
+        "",
+        reason="Element (i, j) lies at i + j · ld, so it is element 3 of memory, counted from 0.",
+    ),
     _prediction(
         "stride",
         "Distance between neighbouring pixels of one channel in a row of a tensor of shape (8, 3, 224, 224), "

@@ -1,4 +1,4 @@
-"""Lab 08: what its nine exercises ask.
+"""Lab 08: what its eleven exercises ask.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
@@ -7,12 +7,14 @@
 | | | | bytes | 100·n | 28·n | |
 | clip | clip(grads, most) | decide without a value | launches | 303 | 12 | 4 |
 | | | | bytes | 20·n | 12·n | |
+| compiles | compiles(shapes) | guards and dynamic sizes | answers | – | – | 3 |
 | segments | segments(events) | a caching allocator | answers | – | – | 4 |
 | place | place(tensors): offsets | a graph knows when tensors die | arena / most alive | 3.6 | 1.01 | 4 |
 | gradients | gradients(weights, x) | keep some, compute the rest again | peak memory | 65·h | 15·h | 5 |
 | | | | matrix FLOPs | – | 4 passes | |
 | epoch | epoch(loads, step, workers, prefetch) | the slower stage decides | answers | – | – | 3 |
 | idle | idle(trace) | gaps on the timeline | answers | – | – | 3 |
+| read_ncu | read_ncu(report) | a profiler's table, units and all | answers | – | – | 3 |
 | benchmark | benchmark(now, call, flush, synchronize) | four ways to lie about time | µs | – | – | 4 |
 
 Derivations; all tensors are float32, 4 bytes a number.
@@ -38,6 +40,10 @@ one more at the end: (2 L + 1) · h. With checkpoints every s blocks it keeps �
 moment, 2 s · h of one segment, whose last sum nobody needs: − h. For L = 32, s = 4: 15 · h. Gradients of the
 weights come on top. Each block's product is computed once forward, twice backward and once again: 4 passes
 instead of 3.
+
+**compiles**: a version has for each axis a size, or "any from 2 on". The first has sizes. A later one has
+"any" where the sizes of the versions so far differ, its own call's included, but a size of 1 stays. So 2,
+3, 4 are two versions, and 2, 1, 3 are three. A test of this lab asks Dynamo.
 
 **place**: the naive plan gives every tensor a place of its own. The least possible is the most that is alive
 at once; in order of size and first fit, a training step of 24 blocks takes 1.01 times that. Its blocks keep
@@ -271,6 +277,31 @@ def epoch_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[
     ]
 
 
+def compiles_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
+    """Shapes of the calls of one function."""
+
+    def drawn(axes: int, calls: int, lowest: int, highest: int) -> tuple[list[list[int]]]:
+        return (generator.integers(lowest, highest + 1, (calls, axes)).tolist(),)
+
+    match sizes["kind"]:
+        case "one axis":
+            return [
+                ([[8], [9], [10], [8]],),
+                ([[5], [5], [5]],),
+                ([],),
+                *(drawn(1, 7, 2, 6) for _ in range(3)),
+            ]
+        case "two axes":
+            return [([[8, 4], [9, 4], [8, 5], [9, 9]],), *(drawn(2, 9, 2, 4) for _ in range(5))]
+        case "size 1":
+            return [
+                ([[1, 4], [5, 4], [6, 4], [1, 4]],),
+                ([[8, 4], [9, 4], [1, 4], [1, 9], [1, 4]],),
+                *(drawn(2, 10, 1, 3) for _ in range(6)),
+            ]
+    return [drawn(int(generator.integers(1, 4)), 12, 1, 4) for _ in range(12)]
+
+
 GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
@@ -309,6 +340,55 @@ def idle_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[A
             events.append(event(category, at, int(generator.integers(1, 30)), int(generator.integers(7, 10))))
         found.append(([events[i] for i in generator.permutation(len(events))],))
     return found
+
+
+NCU_TIMES = (("ns", 1), ("us", 1e3), ("ms", 1e6), ("s", 1e9))  # unit, ns
+NCU_BYTES = (("byte", 1), ("Kbyte", 1e3), ("Mbyte", 1e6), ("Gbyte", 1e9))
+NCU_COLUMNS = (
+    "gpu__time_duration.sum",
+    "dram__bytes.sum",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+)
+
+
+def read_ncu_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
+    """Tables as Nsight Compute writes them with ``--csv --page raw``."""
+    kind = str(sizes["kind"])
+    chosen = kind == "any report"
+
+    def table(launches: int) -> str:
+        times = NCU_TIMES[int(generator.integers(0, 4)) if chosen or kind == "other units" else 1]
+        sizes_in = NCU_BYTES[int(generator.integers(0, 4)) if chosen or kind == "other units" else 0]
+        columns = {"ID": "", "Kernel Name": "", **dict.fromkeys(NCU_COLUMNS, "")}
+        columns |= {NCU_COLUMNS[0]: times[0], NCU_COLUMNS[1]: sizes_in[0]}
+        if chosen or kind == "other columns":
+            columns |= {"Grid Size": "", "launch__registers_per_thread": "register/thread", "Device": ""}
+            names = [str(name) for name in generator.permutation(list(columns))]
+        else:
+            names = list(columns)
+        lines = ["==PROF== Connected to process 99"] * (chosen or kind == "lines before it")
+        lines += [_quoted(names), _quoted([columns[name] for name in names])]
+        for launch in range(launches):
+            ns, moved = int(generator.integers(1_000, 900_000)), int(generator.integers(1_000, 10**9))
+            requests = 0 if launch == 2 else int(generator.integers(1, 10**6))
+            row = {"ID": str(launch), "Kernel Name": f"kernel<{launch}, {ns % 7}>(float *)", "Device": "0"}
+            row |= {"Grid Size": "(64, 1, 1)", "launch__registers_per_thread": "32"}
+            values = (ns / times[1], moved / sizes_in[1], requests, requests * int(generator.integers(1, 33)))
+            row |= {name: _in_thousands(value) for name, value in zip(NCU_COLUMNS, values, strict=True)}
+            lines.append(_quoted([row[name] for name in names]))
+        return "\n".join(lines) + "\n"
+
+    return [(table(launches),) for launches in (1, 4, 3)]
+
+
+def _quoted(cells: list[str]) -> str:
+    return ",".join(f'"{cell}"' for cell in cells)
+
+
+def _in_thousands(value: float) -> str:
+    """A number with all its digits, thousands apart."""
+    return f"{value:,.9f}".rstrip("0").rstrip(".")
 
 
 class ClockedGPU:
@@ -526,6 +606,21 @@ EXERCISES: tuple[Exercise, ...] = (
         section="4 · No value, no wait",
     ),
     Exercise(
+        name="pytorch.compiles",
+        lab=LAB,
+        evidence=AnsweredCases(questions=compiles_questions),
+        correct_points=3,
+        cases=_kinds("one axis", "two axes", "size 1", "any calls"),
+        hints=(
+            "Keep a list of versions. A version is a list with a number for each fixed size, and None for "
+            "each dynamic one.",
+            "A version serves a call if every fixed size is equal and every dynamic one gets 2 or more.",
+            "Keep a second list with what has been compiled for: a size for each axis, or None once two "
+            "compilations differ. A new version copies it, but a size of 1 stays 1.",
+        ),
+        section="5 · From eager code to graphs",
+    ),
+    Exercise(
         name="pytorch.segments",
         lab=LAB,
         evidence=AnsweredCases(questions=segment_questions),
@@ -653,6 +748,22 @@ EXERCISES: tuple[Exercise, ...] = (
         section="10 · Profilers and traces",
     ),
     Exercise(
+        name="pytorch.read_ncu",
+        lab=LAB,
+        rtol=1e-6,
+        evidence=AnsweredCases(questions=read_ncu_questions),
+        correct_points=3,
+        cases=_kinds("a report", "lines before it", "other units", "other columns", "any report"),
+        hints=(
+            'Leave out the lines that begin with "==", and give the others to `csv.reader`: it yields the '
+            "names, the units, and then a row for each launch.",
+            "Find a column by its name, because there may be others before it.",
+            "Turn a text into a number in base units: take the commas out, and multiply by the factor of the "
+            "unit of this column.",
+        ),
+        section="10 · Profilers and traces",
+    ),
+    Exercise(
         name="pytorch.benchmark",
         lab=LAB,
         evidence=Dialogues(questions=benchmark_questions),
@@ -708,6 +819,41 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Dynamo cuts `clip_by_hand` into",
         "graphs",
         reason="The `if` needs a value: what stands before it is one graph, what follows is another.",
+    ),
+    _prediction(
+        "compilations",
+        "A function called with 8, 9, 10 and 11 rows is compiled",
+        "times",
+        reason="Once for 8 rows, and once more for any number of rows, because 9 showed that it changes.",
+    ),
+    _prediction(
+        "regions",
+        "Of twelve equal blocks, compiled one by one, Dynamo makes",
+        "graphs",
+        reason="They share the code of `forward`, and weights are inputs of the graph, so one version serves "
+        "all.",
+    ),
+    _prediction(
+        "traces",
+        "The `tf.function` is traced",
+        "times",
+        reason="Once for each of two shapes, once for each of the Python numbers 2 and 3, and once for all "
+        "scalar tensors of one type.",
+    ),
+    _prediction(
+        "kernel_share",
+        "The column Time (%) shows for the long kernel",
+        "%",
+        reason="30 µs of 30 + 20 · 3 µs, all kernels together. Gaps are not in it.",
+        tolerance=0.02,
+    ),
+    _prediction(
+        "chase_share",
+        "The kernel that follows a chain of addresses reaches",
+        "% of the bandwidth",
+        reason="One warp waits for each of its loads before it can issue the next, so hardly any bytes are "
+        "under way.",
+        tolerance=0.5,
     ),
     _prediction(
         "reserved",

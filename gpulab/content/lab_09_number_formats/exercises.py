@@ -408,6 +408,15 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "With exponent field 0 there are 2^10 − 1 mantissas that are not 0, and two signs: 2 · 1,023.",
     ),
     _prediction(
+        "gpt_oss",
+        "gpt-oss-120b, with experts in MXFP4 and all else in BF16, takes",
+        "GB",
+        None,
+        "36 · 128 · 3 · 2,880² = 114.7 billion numbers of 4.25 bits are 60.9 GB, and 2.1 billion of 16 bits "
+        "are 4.3 GB.",
+        0.02,
+    ),
+    _prediction(
         "whole",
         "The first whole number that FP16 does not have",
         "",

@@ -421,6 +421,20 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "cross_entropy is on the list of operations that run in float32.",
     ),
     _prediction(
+        "keras_bits",
+        "Bits of each probability that the Keras model returns",
+        "bits",
+        None,
+        "The softmax is part of a layer whose compute dtype is float16.",
+    ),
+    _prediction(
+        "fused_bytes",
+        "Bytes that the fused kernel moves for each parameter",
+        "bytes",
+        None,
+        "It reads 2 (gradient) + 4 (master) + 4 + 4 (moments), and writes 4 + 4 + 4 and the copy of 2.",
+    ),
+    _prediction(
         "amp_bytes",
         "Bytes per parameter that training with AdamW and AMP keeps",
         "B",

@@ -93,6 +93,38 @@ DRAWINGS = (
     ),
     Drawing(
         CPP,
+        "fat_binary",
+        "A program with machine code for 8.0 and 9.0 and with PTX. An A100 and an H100 take the machine code. For a GPU that came later the driver compiles the PTX.",
+        graph(
+            {
+                "80": (0, 0, box("sm_80", "read", sub="machine code")),
+                "90": (0, 1, box("sm_90a", "read", sub="machine code")),
+                "p": (0, 2, box("compute_80", "write", sub="PTX")),
+                "a": (3, 0, box("A100, 8.0")),
+                "h": (3, 1, box("H100, 9.0")),
+                "b": (3, 2, box("a later GPU, 12.0")),
+            },
+            [Edge("80", "a", "as it is"), Edge("90", "h", "as it is"), Edge("p", "b", "compiled first")],
+            step=(120, 62),
+        ),
+    ),
+    Drawing(
+        CPP,
+        "column_order",
+        "The numbers 1 to 6 in memory. With rows together they are a matrix of two rows and three columns. Read in columns the same memory is the transposed matrix.",
+        flow(
+            under(strip([str(i) for i in range(1, 7)], "rrrwww", 30), "in memory"),
+            under(cells(["rrr", "www"], [["1", "2", "3"], ["4", "5", "6"]], size=32), "NumPy: rows together"),
+            under(
+                cells(["rw", "rw", "rw"], [["1", "4"], ["2", "5"], ["3", "6"]], size=32),
+                "cuBLAS: columns, ld = 3",
+            ),
+            labels=["", "or"],
+            length=40,
+        ),
+    ),
+    Drawing(
+        CPP,
         "shared_pointer",
         "A tensor of PyTorch and an array of CuPy look at the same memory: only the address is handed over, and nothing is copied.",
         graph(
@@ -199,6 +231,21 @@ DRAWINGS = (
     ),
     Drawing(
         TORCH,
+        "guards",
+        "A call looks for a version whose guards hold. Version 1 is for 8 rows only, version 2 for any number of rows from 2 on. If none fits, a new version is compiled.",
+        graph(
+            {
+                "call": (0, 1, box("a call", sub="x: 11 rows")),
+                "one": (2, 0, box("version 1", "bad", sub="rows = 8: no")),
+                "two": (2, 1, box("version 2", "good", sub="rows ≥ 2: yes")),
+                "new": (2, 2, box("compile version 3", sub="only if none fits")),
+            },
+            [Edge("call", "one"), Edge("call", "two"), Edge("call", "new")],
+            step=(150, 58),
+        ),
+    ),
+    Drawing(
+        TORCH,
         "segments",
         "The allocator cuts a segment into blocks. A freed block between two that are in use can serve a smaller tensor, and two free neighbours become one.",
         column(
@@ -227,6 +274,21 @@ DRAWINGS = (
                 Edge("near", "math"),
                 Edge("near", "latency"),
             ],
+            step=(150, 62),
+        ),
+    ),
+    Drawing(
+        FORMATS,
+        "ways_to_load",
+        "One file of four-bit weights, three ways on. A GPU with units for FP4 multiplies them as they are. An older one unpacks them in the kernel. A loader without such a kernel unpacks all to BF16, which takes 3.8 times the memory.",
+        graph(
+            {
+                "file": (0, 1, box("MXFP4 file", "read", sub="4.25 bits a weight")),
+                "units": (2.2, 0, box("units for FP4", "good", sub="4.25 bits in memory")),
+                "kernel": (2.2, 1, box("unpacks in the kernel", "good", sub="4.25 bits in memory")),
+                "all": (2.2, 2, box("unpacks when it loads", "bad", sub="16 bits in memory")),
+            },
+            [Edge("file", "units"), Edge("file", "kernel"), Edge("file", "all")],
             step=(150, 62),
         ),
     ),
@@ -266,6 +328,26 @@ DRAWINGS = (
                 "E5M2: 8.0", bits([("sign", 1, "bad"), ("exponent", 5, "read"), ("fraction", 2, "write")], 26)
             ),
             gap=40,
+        ),
+    ),
+    Drawing(
+        MIXED,
+        "policies",
+        "PyTorch's autocast: linear runs in float16, softmax in float32. A Keras layer under mixed_float16: product and softmax both run in float16, unless the softmax is a layer of its own with dtype float32.",
+        column(
+            row(
+                label("autocast", 110),
+                flow(box("linear", "write", sub="float16"), box("softmax", "read", sub="float32")),
+            ),
+            row(
+                label("one layer", 110),
+                flow(box("product", "write", sub="float16"), box("softmax", "write", sub="float16")),
+            ),
+            row(
+                label("two layers", 110),
+                flow(box("product", "write", sub="float16"), box("softmax", "read", sub="dtype float32")),
+            ),
+            gap=14,
         ),
     ),
     Drawing(

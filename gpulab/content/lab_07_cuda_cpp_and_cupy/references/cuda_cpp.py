@@ -16,6 +16,7 @@ Arrays = Mapping[str, np.ndarray]
 Expected = dict[str, np.ndarray]
 
 LOAD = re.compile(r"\bld(?:\.\w+)*?\.global(?:\.\w+)*?(?:\.v(\d))?\.[bsuf](\d+)\b")
+ENTRY = re.compile(r"_(\d+)(\d)([af]?)$")
 FUSED = re.compile(r"\bfma\.")
 
 
@@ -44,6 +45,22 @@ def mix(ptx: str) -> dict[str, int]:
     }
 
 
+def way(binary: list[str], gpu: str) -> str:
+    there = [(entry.partition("_")[0], *ENTRY.findall(entry)[0]) for entry in binary]
+    major, _, minor = gpu.partition(".")
+
+    def fits(kind: str, x: str, y: str, suffix: str) -> bool:
+        if suffix == "a":
+            return (x, y) == (major, minor)
+        later = int(minor) >= int(y)
+        if kind == "sm" or suffix == "f":
+            return x == major and later
+        return int(major) > int(x) or (x == major and later)
+
+    kinds = {kind for kind, *rest in there if fits(kind, *rest)}
+    return "machine code" if "sm" in kinds else "PTX" if kinds else "nothing"
+
+
 def two_product(inputs: Arrays, sizes: Sizes) -> Expected:
     a, b = inputs["a"], inputs["b"]
     p = a * b
@@ -61,6 +78,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "cpp.scale": scale,
     "cpp.copy4": copy4,
     "cpp.mix": mix,
+    "cpp.way": way,
     "cpp.two_product": two_product,
     "cpp.shuffle": shuffle,
 }

@@ -124,9 +124,75 @@ def _rows(answer: dict[str, Any], name: str) -> list[list[Fraction]]:
     return [[Fraction(number) for number in row] for row in answer[name]]
 
 
+GEMM_KEYS = ("first", "second", "transa", "transb", "m", "n", "k", "lda", "ldb", "ldc")
+
+
+def gemm(
+    call: Any, rows: int, cols: int, inner: int, pitch_a: int, pitch_b: int, pitch_c: int, b_transposed: bool
+) -> dict[str, float]:
+    """Carries the call out as cuBLAS would, on numbers that know where they come from. Raises WrongAnswer."""
+    if not isinstance(call, dict) or set(call) != set(GEMM_KEYS):
+        raise WrongAnswer(f"a call is a dictionary with the keys {', '.join(GEMM_KEYS)}.")
+    if [call["first"], call["second"]] not in (["A", "B"], ["B", "A"]):
+        raise WrongAnswer('`first` and `second` must be "A" and "B", in one order or the other.')
+    if any(call[name] not in ("N", "T") for name in ("transa", "transb")):
+        raise WrongAnswer('`transa` and `transb` must be "N" or "T".')
+    if any(type(call[name]) is not int or call[name] < 1 for name in GEMM_KEYS[4:]):
+        raise WrongAnswer("`m`, `n`, `k` and the leading dimensions must be whole numbers from 1 on.")
+    numbers = np.random.default_rng(rows * 10_007 + cols * 101 + inner)
+    stored_b = (cols, inner) if b_transposed else (inner, cols)
+    memory = {
+        name: numbers.integers(-99, 100, (count, pitch))
+        for name, count, pitch in (("A", rows, pitch_a), ("B", stored_b[0], pitch_b))
+    }
+    m, n, k = (call[name] for name in "mnk")
+    first = _operand(call, memory, "first", "transa", "lda", (m, k))
+    second = _operand(call, memory, "second", "transb", "ldb", (k, n))
+    if call["ldc"] < m:
+        raise WrongAnswer(f"cuBLAS refuses it: ldc is {call['ldc']}, and out has m = {m} rows.")
+    if (n - 1) * call["ldc"] + m > (rows - 1) * pitch_c + cols:
+        raise WrongAnswer("the call would write behind the end of C.")
+    out = np.full(rows * pitch_c, 2**40)
+    np.lib.stride_tricks.as_strided(out, (n, m), (8 * call["ldc"], 8))[:] = (first @ second).T
+    b = memory["B"][:, : stored_b[1]]
+    right = np.full((rows, pitch_c), 2**40)
+    right[:, :cols] = memory["A"][:, :inner] @ (b.T if b_transposed else b)
+    if (wrong := np.argwhere(out.reshape(rows, pitch_c) != right)).size:
+        inside = wrong[wrong[:, 1] < cols]
+        if not inside.size:
+            raise WrongAnswer("cuBLAS carries it out, and it overwrites the padding of C.")
+        row, col = inside[0]
+        raise WrongAnswer(
+            f"cuBLAS carries it out, and C[{row}, {col}] is wrong ({len(inside)} of {rows * cols} elements)."
+        )
+    return {}
+
+
+def _operand(
+    call: dict[str, Any],
+    memory: dict[str, np.ndarray],
+    which: str,
+    trans: str,
+    ld: str,
+    shape: tuple[int, int],
+) -> np.ndarray:
+    """op(matrix) of this shape, as cuBLAS reads it from memory."""
+    stored = shape if call[trans] == "N" else shape[::-1]
+    if call[ld] < stored[0]:
+        raise WrongAnswer(
+            f"cuBLAS refuses it: {ld} is {call[ld]}, and {which} is stored with {stored[0]} rows, in columns."
+        )
+    flat = memory[call[which]].ravel()
+    if (stored[1] - 1) * call[ld] + stored[0] > flat.size:
+        raise WrongAnswer(f"the call would read behind the end of {call[which]}.")
+    read = np.lib.stride_tricks.as_strided(flat, stored, (8, 8 * call[ld]))
+    return read if call[trans] == "N" else read.T
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "cupy.normalise": normalise,
     "cupy.rms": rms,
     "cupy.pipeline": pipeline,
+    "cupy.gemm": gemm,
     "cupy.winograd": winograd,
 }

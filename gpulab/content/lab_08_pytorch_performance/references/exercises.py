@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,6 +15,9 @@ from gpulab.content.lab_08_pytorch_performance.exercises import (
     EPSILON,
     GPU_WORK,
     LARGE,
+    NCU_BYTES,
+    NCU_COLUMNS,
+    NCU_TIMES,
     ROUND,
     ROUND_LARGE,
     SEGMENT,
@@ -148,6 +152,41 @@ def idle(trace: list[dict[str, Any]]) -> list[int]:
     return [sum(gaps), max(gaps, default=0)]
 
 
+def compiles(shapes: list[list[int]]) -> list[bool]:
+    """The rules of PyTorch's "Dynamic Shapes": sizes that have differed are dynamic, 0 and 1 never."""
+    sizes_of: list[set[int]] = [set() for _ in (shapes[0] if shapes else [])]  # of each axis, where compiled
+    versions: list[list[int]] = []  # 0 for dynamic
+    found = []
+    for shape in shapes:
+        served = any(
+            all(n == size or (not size and n >= 2) for size, n in zip(version, shape, strict=True))
+            for version in versions
+        )
+        found.append(not served)
+        if not served:
+            for sizes, n in zip(sizes_of, shape, strict=True):
+                sizes.add(n)
+            versions.append(
+                [0 if len(sizes) > 1 and n >= 2 else n for sizes, n in zip(sizes_of, shape, strict=True)]
+            )
+    return found
+
+
+def read_ncu(report: str) -> list[list[str | float]]:
+    table = list(csv.reader(line for line in report.splitlines() if not line.startswith("==")))
+    factors = dict(NCU_TIMES) | dict(NCU_BYTES) | {"": 1}
+    found: list[list[str | float]] = []
+    for row in table[2:]:
+        ns, moved, requests, sectors = (
+            float(row[at].replace(",", "")) * factors[table[1][at]] for at in map(table[0].index, NCU_COLUMNS)
+        )
+        name = row[table[0].index("Kernel Name")]
+        found.append(
+            [name, moved / ns, sectors / requests if requests else 0.0]
+        )  # bytes per ns are 10⁹ per s
+    return found
+
+
 def benchmark(ask: Callable[..., Any], machine: int) -> dict[str, float]:
     """The learner times a GPU that stays on this side. Raises WrongAnswer."""
     gpu, facts = ClockedGPU(machine), facts_of(machine)
@@ -162,6 +201,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "pytorch.fold": fold,
     "pytorch.adamw_step": adamw_step,
     "pytorch.clip": clip,
+    "pytorch.compiles": compiles,
+    "pytorch.read_ncu": read_ncu,
     "pytorch.segments": segments,
     "pytorch.place": place,
     "pytorch.gradients": gradients,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.checks.spec import Sizes, WrongAnswer
-from gpulab.content.lab_13_quantization.exercises import CHUNK, GROUP
+from gpulab.content.lab_13_quantization.exercises import ALLOCATE_BITS, CHUNK, GROUP
 
 Rows = Sequence[Sequence[float]]
 
@@ -64,6 +64,28 @@ def clip(limit: float, values: Sequence[float], bits: int) -> dict[str, float]:
     best = min(error(at) for at in largest * np.arange(1, 1001) / 1000)
     nothing = 1e-12 * float(np.mean(x**2))  # where all values can be kept exactly
     return {"error over the best": (error(limit) + nothing) / (best + nothing)}
+
+
+def allocate(
+    chosen: Any, sizes: Sequence[int], errors: Sequence[Sequence[float]], budget: int
+) -> dict[str, float]:
+    """The sum of errors over the least possible one, which a sum over thousands of bits finds."""
+    if not isinstance(chosen, list) or len(chosen) != len(sizes):
+        raise WrongAnswer(f"the answer is a list with a number of bits for each of the {len(sizes)} layers.")
+    if any(type(bits) is not int or bits not in ALLOCATE_BITS for bits in chosen):
+        raise WrongAnswer("each layer gets 2, 3, 4 or 8 bits.")
+    if (spent := sum(bits * size for bits, size in zip(chosen, sizes, strict=True))) > budget:
+        raise WrongAnswer(f"it takes {spent:,} bits, and the budget is {budget:,}.")
+    least = np.zeros(budget // 1024 + 1)  # by thousands of bits that may be spent
+    for size, row in zip(sizes, errors, strict=True):
+        ways = [
+            np.concatenate([np.full(cost, np.inf), least])[: least.size] + error
+            for bits, error in zip(ALLOCATE_BITS, row, strict=True)
+            for cost in [size // 1024 * bits]
+        ]
+        least = np.min(ways, axis=0)
+    total = sum(row[ALLOCATE_BITS.index(bits)] for row, bits in zip(errors, chosen, strict=True))
+    return {"error over the best": total / float(least[-1])}
 
 
 def fake(
@@ -177,5 +199,6 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "quant.gptq": gptq,
     "quant.awq": awq,
     "quant.multiply": multiply,
+    "quant.allocate": allocate,
     "quant.size": size,
 }
