@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 01 · Neural networks
 #
-# **3.5 to 5.5 hours.** You need Python and NumPy arrays. This lab is a primer: it has no kernels yet, and no other
+# **3.5 to 6 hours.** You need Python and NumPy arrays. This lab is a primer: it has no kernels yet, and no other
 # lab has to come first. If you have trained transformers and can say what `backward` keeps in memory, do only the
 # exercises of sections 7, 9 and 10, and continue with lab 02.
 #

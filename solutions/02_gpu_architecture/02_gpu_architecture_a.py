@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 02 A · GPU architecture: what a data sheet tells
 #
-# **2.5 to 4 hours.** You need Python. Part A has no kernels and needs no GPU. Part B comes after labs 03
+# **3 to 5 hours.** You need Python. Part A has no kernels and needs no GPU. Part B comes after labs 03
 # and 04.
 #
 # Before you write fast code, you can find out how fast it may get. Four kinds of figures from a data sheet (units,

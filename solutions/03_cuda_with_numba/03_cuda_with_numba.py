@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "03"
-#     hours: 5
+#     hours: 4.5
 #     topics: [C5.1, C5.2, C5.3, C5.4, C5.5, C5.6, C5.7, C5.8, C5.9, C5.13, C5.14]
 #   kernelspec:
 #     display_name: Python 3

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 04 · The memory hierarchy
 #
-# **4 to 6.5 hours.** This lab builds on lab 03: launches, shared memory, `cuda.syncthreads()`, and how to read
+# **4.5 to 7 hours.** This lab builds on lab 03: launches, shared memory, `cuda.syncthreads()`, and how to read
 # a report.
 #
 # Most kernels spend their time waiting for bytes. How long they wait depends on which thread asks for which byte,

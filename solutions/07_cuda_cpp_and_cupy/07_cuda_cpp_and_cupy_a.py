@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 07A · CUDA C++
 #
-# **2 to 3.5 hours.** You need lab 03 (grids, blocks, reports), and you should be able to read a little C: types,
+# **2.5 to 4.5 hours.** You need lab 03 (grids, blocks, reports), and you should be able to read a little C: types,
 # `if`, `for`, pointers. You do not need a GPU.
 #
 # Most GPU programs are written in CUDA C++, which numba has hidden from you so far. In this lab you write it

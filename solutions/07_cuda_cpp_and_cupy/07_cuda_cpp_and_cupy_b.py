@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 07B · CuPy and what surrounds a kernel
 #
-# **1.5 to 3 hours.** You need part A and lab 06A. You do not need a GPU.
+# **2 to 3.5 hours.** You need part A and lab 06A. You do not need a GPU.
 #
 # A kernel is never alone. Something brings its data, something launches it, something manages its memory, and other
 # work runs beside it. This part is about these surroundings. It is also about getting kernels without writing them

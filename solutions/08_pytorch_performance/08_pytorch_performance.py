@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "08"
-#     hours: 4
+#     hours: 6
 #     topics: [C6.7, C7.3, C10.1, C10.4, C10.5, C10.6, C10.7, C10.8, C10.10, C10.11, C20.1, C20.2, C20.3, C20.4, C20.5, C20.6, C20.7, C20.8]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 08 · PyTorch performance
 #
-# **4 to 6 hours.** You need lab 01 (tensors, training) and lab 02A (roofline). You do not need a GPU.
+# **5 to 8 hours.** You need lab 01 (tensors, training) and lab 02A (roofline). You do not need a GPU.
 #
 # A PyTorch program is a list of operations, but most of its time goes into things that the source does not show:
 # launches, bytes, waits and copies. Here you make them visible and then reduce them.

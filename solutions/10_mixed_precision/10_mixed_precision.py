@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 10 · Mixed precision
 #
-# **2.5 to 4 hours.** You need labs 08 and 09, which show where PyTorch spends its time, and what FP16, BF16 and
+# **2.5 to 4.5 hours.** You need labs 08 and 09, which show where PyTorch spends its time, and what FP16, BF16 and
 # E4M3 can hold.
 #
 # Tensor cores multiply 16-bit numbers many times as fast as 32-bit ones, and only half as many bytes have to be

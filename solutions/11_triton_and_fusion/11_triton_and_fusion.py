@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 11 · Triton and fusion
 #
-# **3.5 to 6 hours.** You need labs 04 (sectors), 05 (softmax, and numbers that cancel), 06 (products in tiles) and
+# **4 to 6.5 hours.** You need labs 04 (sectors), 05 (softmax, and numbers that cancel), 06 (products in tiles) and
 # 08 (what a line of PyTorch costs). Two remarks refer to lab 07. You need no GPU, because Triton itself compiles your
 # kernels for an A100, and the simulator runs them and counts what they do.
 #

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 13 · Quantisation
 #
-# **3 to 5 hours.** You need labs 05 (warp reductions) and 09 (number formats); lab 11 helps.
+# **3.5 to 5.5 hours.** You need labs 05 (warp reductions) and 09 (number formats); lab 11 helps.
 #
 # A language model that writes one token at a time reads all of its weights for each token. This reading limits its
 # speed (see the roofline of lab 02). With half the bytes the model can be up to twice as fast, and with a quarter of

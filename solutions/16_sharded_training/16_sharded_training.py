@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 16 · Sharded training
 #
-# **3.5 to 6 hours.** You need labs 10 and 15: mixed precision, collectives, `distributed.run`, `costs`.
+# **4.5 to 7 hours.** You need labs 10 and 15: mixed precision, collectives, `distributed.run`, `costs`.
 # Section 8 uses recomputation (lab 08) and attention's scores (lab 12), and the table of recipes uses LoRA
 # (lab 14). No GPU is needed.
 #

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 17 B · Model parallelism: across layers, and all together
 #
-# **2.5 to 3.5 hours.** You need labs 12 and 15 and part A. No GPU is needed.
+# **3 to 4.5 hours.** You need labs 12 and 15 and part A. No GPU is needed.
 #
 # Part A cut layers into pieces. In this part whole layers go to different devices, and micro-batches move
 # through them as on an assembly line. Then come experts, and finally everything at once: which rank should do

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 18 A · Clusters: links, networks, and how many GPUs
 #
-# **2.5 to 4 hours.** You need lab 15 (ring and tree all-reduce, reduce-scatter, all-gather), lab 16 (16
+# **3 to 4.5 hours.** You need lab 15 (ring and tree all-reduce, reduce-scatter, all-gather), lab 16 (16
 # bytes per parameter) and lab 17 (tensor parallelism). Part A runs in a single process: networks are graphs
 # here, and their times are modelled. Part B is about failures, with real processes.
 #

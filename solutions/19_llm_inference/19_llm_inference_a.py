@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "19"
-#     hours: 3.5
+#     hours: 5
 #     topics: [C13.1, C13.2, C13.3, C13.4, C13.5, C13.6, C13.10, C23.5]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 19 A · LLM inference: the cache
 #
-# **3.5 to 6 hours.** You need lab 12 (attention, grouped heads, merging the results of parts)
+# **4 to 7 hours.** You need lab 12 (attention, grouped heads, merging the results of parts)
 # and lab 11 (Triton). No GPU is needed.
 #
 # A language model writes one token after another. The keys and values of every token that it has read or

@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "19"
-#     hours: 2.5
+#     hours: 3.5
 #     topics: [C13.7, C13.8, C13.9, C13.11, C13.12, C13.13, C13.14]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 19 B · LLM inference: decoding
 #
-# **2.5 to 4.5 hours.** You know lab 01 (logits and softmax), lab 02 (roofline) and lab 08 (launches, CUDA
+# **3 to 4.5 hours.** You know lab 01 (logits and softmax), lab 02 (roofline) and lab 08 (launches, CUDA
 # graphs). Part A builds the key-value cache, and what this part needs of it is repeated here. No GPU is needed.
 #
 # A language model outputs probabilities. **Decoding** turns them into text: you choose a token, feed it back to the

@@ -65,7 +65,7 @@ def test_the_short_path_takes_thirty_hours_at_most_and_leaves_out_tensor_cores()
     short = catalogue.paths()[0]
     assert short.name == "The short one" and 25 <= short.hours <= 30
     assert not {"06b", "12b"} & set(short.labs)
-    assert f"without 19b it is {short.hours - LABS['19b'].hours:g} hours" in short.words
+    assert f"with 19b it is {short.hours + LABS['19b'].hours:g} hours" in short.words
 
 
 def test_the_quiz_has_ten_questions_with_answers_in_all_places() -> None:
