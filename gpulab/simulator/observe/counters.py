@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from gpulab.simulator.ptx import Instruction, Vector
+from gpulab.simulator.ptx import Instruction, Vector, by_opcode
 from gpulab.simulator.simt import Access, Chunk, Observer, Program, TensorProduct, Transfer
 from gpulab.simulator.simt.warpgroup_matrices import THREADS, bytes_read
 
@@ -77,6 +77,7 @@ BULK = {
 SPECIAL = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
 
 
+@by_opcode
 def classify(instruction: Instruction) -> tuple[str, str]:
     """(kind, space) of an instruction, as `Counts.kinds` lists them; global where it names no space.
 
@@ -114,21 +115,25 @@ def named_space(instruction: Instruction) -> str:
     return next((s for s in spaces if s in SPACES), "")
 
 
+@by_opcode
 def is_generic(instruction: Instruction) -> bool:
     """Whether it accesses memory through a generic address."""
     return not named_space(instruction) and classify(instruction)[0] in ("load", "store", "atomic")
 
 
+@by_opcode
 def is_strong(instruction: Instruction) -> bool:
     """Whether it is a load by which a warp can wait for what another stores."""
     return not STRONG.isdisjoint(instruction.parts) and classify(instruction)[0] == "load"
 
 
+@by_opcode
 def elsewhere(instruction: Instruction) -> tuple[str, ...]:
     """The spaces in which an instruction has a row more."""
     return ELSEWHERE if is_generic(instruction) else ("shared",) if is_copy(instruction) else ()
 
 
+@by_opcode
 def bulk_kind(instruction: Instruction) -> str | None:
     """What a bulk copy does, as `simt.events.Transfer` calls it; None for all else."""
     parts = instruction.parts
@@ -145,12 +150,14 @@ def bulk_kind(instruction: Instruction) -> str | None:
     return "reduction" if parts[1] == "reduce" else "store"
 
 
+@by_opcode
 def is_copy(instruction: Instruction) -> bool:
     """Whether it sends words from global to shared memory: ``cp.async``, and not one that waits for it."""
     parts = instruction.parts
     return parts[0] == "cp" and "global" in parts and "bulk" not in parts
 
 
+@by_opcode
 def is_product(instruction: Instruction) -> bool:
     """Whether a warpgroup asks for a product by it: ``wgmma.mma_async``."""
     return instruction.parts[:2] == ("wgmma", "mma_async")
@@ -164,6 +171,7 @@ def tensor_registers(instruction: Instruction) -> int:
     return len(registers.items) if isinstance(registers, Vector) else 1
 
 
+@by_opcode
 def is_fragment(instruction: Instruction) -> bool:
     """Whether a warp loads or stores a matrix by it: ``wmma.load`` and ``wmma.store``."""
     return instruction.parts[0] == "wmma" and instruction.parts[1] in ("load", "store")
