@@ -11,9 +11,11 @@ import numpy as np
 
 from gpulab.simulator.ptx import Instruction, Vector, by_opcode
 from gpulab.simulator.simt import Access, Chunk, Observer, Program, TensorProduct, Transfer
+from gpulab.simulator.simt.compiled import are_accesses_worth_compiling
+from gpulab.simulator.simt.types import widened
 from gpulab.simulator.simt.warpgroup_matrices import THREADS, bytes_read
 
-from . import patterns
+from . import compiled_patterns, patterns
 from .counts import COLUMNS, Counts
 
 Array = np.ndarray
@@ -23,6 +25,10 @@ ANALYSES = {
     "shared": patterns.wavefronts,
     "local": patterns.local_sectors,
     "const": patterns.constant_passes,
+}
+COMPILED = {
+    patterns.sectors: compiled_patterns.sectors,
+    patterns.wavefronts: compiled_patterns.wavefronts,
 }
 REMEMBERED = 1024  # patterns of accesses whose cost is kept …
 REMEMBERED_LANES = 1024  # … of so many lanes: those of one block, or alike in all blocks
@@ -251,12 +257,12 @@ class Counters(Observer):
             return
         taken, there = _together(taken, lanes, chunk)
         if taken.dtype != bool:
-            split = patterns.distinct(taken, there) > 1
+            split = int((patterns.distinct(taken, there) > 1).sum())
+        elif are_accesses_worth_compiling(taken.size):
+            split = compiled_patterns.split(taken, there)
         else:
-            went = taken if there is None else taken & there
-            stayed = ~taken if there is None else ~taken & there
-            split = np.asarray(went.any(axis=1) & stayed.any(axis=1))
-        self._table["uniform"][index] += warps - int(split.sum()) * _times(len(split), chunk)
+            split = patterns.split(taken, there)
+        self._table["uniform"][index] += warps - split * _times(len(taken), chunk)
 
     def access(self, access: Access) -> None:
         known = self._again.get(access.index)
@@ -450,28 +456,27 @@ class Counters(Observer):
         else:
             rows: Array = _rows(lanes, chunk)
             times = chunk.blocks.size if len(rows) == chunk.warps_per_block else 1
-            warps, threads = int(rows.any(axis=1).sum()) * times, int(rows.sum()) * times
+            warps = int(np.count_nonzero(rows.any(axis=1))) * times
+            threads = int(np.count_nonzero(rows)) * times
         self._last = (lanes, chunk.blocks.size, warps, threads)
         return warps, threads
 
 
 def _count(lanes: Array, chunk: Chunk) -> int:
-    return int(lanes.sum()) * (chunk.blocks.size * chunk.lanes_per_block // lanes.size)
+    return int(np.count_nonzero(lanes)) * (chunk.blocks.size * chunk.lanes_per_block // lanes.size)
 
 
 def _rows(x: Array, chunk: Chunk) -> Array:
     """(b, t) → (b · warps, 32): a row a warp; b stays 1 where all blocks are alike."""
-    if x.shape[1] != chunk.lanes_per_block:
-        x = np.broadcast_to(x, (x.shape[0], chunk.lanes_per_block))
-    return x.reshape(-1, 32)
+    return widened(x, (x.shape[0], chunk.lanes_per_block)).reshape(-1, 32)
 
 
 def _together(x: Array, lanes: Array | None, chunk: Chunk) -> tuple[Array, Array | None]:
     """Values and lanes as `_rows`, as many of them for both."""
     blocks = x.shape[0] if lanes is None else max(x.shape[0], lanes.shape[0])
     shape = (blocks, chunk.lanes_per_block)
-    rows = np.broadcast_to(x, shape).reshape(-1, 32)
-    return rows, None if lanes is None else np.broadcast_to(lanes, shape).reshape(-1, 32)
+    rows = widened(x, shape).reshape(-1, 32)
+    return rows, None if lanes is None else widened(lanes, shape).reshape(-1, 32)
 
 
 def _times(rows: int, chunk: Chunk) -> int:
@@ -482,5 +487,8 @@ def _times(rows: int, chunk: Chunk) -> int:
 def _analysed(access: Access) -> tuple[int, int, int]:
     """Sectors or wavefronts of all rows, those at best, and how many rows there are."""
     rows, lanes = _together(access.address, access.lanes, access.chunk)
-    asked, ideal = ANALYSES.get(access.space, patterns.sectors)(rows, access.size, lanes)
+    analysis = ANALYSES.get(access.space, patterns.sectors)
+    if analysis in COMPILED and are_accesses_worth_compiling(rows.size):
+        return *COMPILED[analysis](rows, access.size, lanes), len(rows)
+    asked, ideal = analysis(rows, access.size, lanes)
     return int(asked.sum()), int(ideal.sum()), len(rows)
