@@ -14,6 +14,7 @@ from gpulab.simulator import ptx, simt
 from gpulab.simulator.observe import COLUMNS, Counters
 from gpulab.simulator.simt import engine
 from tests.simt.drawing import seeds
+from tests.simt.engines import each_engine as each_engine
 from tests.simt.launching import element, kernel
 from tests.simt.test_random_programs import BINS, SLOTS, Writer
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gpulab import cuda
+from tests.simt.engines import each_engine as each_engine
 from tests.simt.launching import element, kernel
 
 from .counting import at, counts_of, only, snippet_counts

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from gpulab.simulator.observe import patterns
+from gpulab.simulator.observe import compiled_patterns, patterns
 from tests.simt.drawing import seeds
 
 ROWS = 6
@@ -92,3 +92,26 @@ def test_constant_memory_serves_each_word_once(seed):
     passes, ideal = patterns.constant_passes(address, 4, lanes)
     assert passes.tolist() == [len({a // 4 for a in row.values()}) for row in rows(address, lanes)]
     assert ideal.tolist() == [int(bool(row)) for row in rows(address, lanes)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("name", ["sectors", "wavefronts"])
+@settings(max_examples=40)
+@given(seed=seeds)
+def test_what_is_compiled_counts_the_same(name, size, seed):
+    address, lanes = drawn(np.random.default_rng(seed), size)
+    sums = [int(each.sum()) for each in getattr(patterns, name)(address, size, lanes)]
+    assert list(getattr(compiled_patterns, name)(address, size, lanes)) == sums
+
+
+@given(seed=seeds)
+def test_a_warp_is_split_where_some_of_its_lanes_go_and_some_stay(seed):
+    rng = np.random.default_rng(seed)
+    taken = rng.random((ROWS, 32)) < rng.choice([0, 0.02, 0.5, 1], (ROWS, 1))
+    lanes = None if seed % 2 else rng.random((ROWS, 32)) < rng.choice([0, 0.1, 0.9], (ROWS, 1))
+    ways = [set(row[slice(None) if lanes is None else lanes[i]].tolist()) for i, row in enumerate(taken)]
+    assert (
+        patterns.split(taken, lanes)
+        == compiled_patterns.split(taken, lanes)
+        == sum(len(w) == 2 for w in ways)
+    )

@@ -9,6 +9,7 @@ from gpulab.simulator import ptx, simt
 from gpulab.simulator.observe import Races
 from gpulab.simulator.simt.errors import DivergentBarrier, Endless, OutOfBounds
 
+from .engines import each_engine as each_engine
 from .launching import SCHEDULES, element, kernel, launch
 
 EVERY = SCHEDULES | {"backwards": simt.BACKWARDS, "two teams": simt.two_teams(5)}

@@ -12,6 +12,7 @@ from gpulab import cuda
 from gpulab.simulator import ptx, simt
 from gpulab.simulator.simt.memory import GUARD
 
+from .engines import each_engine as each_engine
 from .launching import SCHEDULES, element, kernel, launch
 
 SOURCE = ["def step(x, out):", "    i = cuda.grid(1)", "    out[i] = x[i + 1]", "    tile[i] = x[i]"]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from gpulab.simulator import ptx, simt
 
 from .drawing import seeds
+from .engines import each_engine as each_engine
 from .launching import SCHEDULES, element, kernel, launch
 
 both = pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)

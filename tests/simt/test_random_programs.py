@@ -9,6 +9,7 @@ from gpulab.simulator import simt
 from gpulab.simulator.simt import engine
 
 from .drawing import seeds
+from .engines import each_engine as each_engine
 from .interpreter import M32, Memory, run_grid
 from .launching import kernel, launch
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpulab.simulator.ptx import Instruction
+from gpulab.simulator.ptx import Instruction, by_opcode
 
 # PTX's names of the elements → the data sheets'.
 TENSOR_TYPES: Mapping[str, str] = {
@@ -30,6 +30,7 @@ KINDS: Mapping[str, str] = {
 _TOTALS = ("f32", "s32")  # of what is summed only
 
 
+@by_opcode
 def matrix_dtype(instruction: Instruction) -> str | None:
     """The dtype of the factors of ``mma``, ``wmma.mma``, ``wgmma.mma_async`` and ``tcgen05.mma``; None for
     other instructions and other types. Of ``kind::f16`` it is float16, also where the numbers are bfloat16.

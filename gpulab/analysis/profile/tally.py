@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from gpulab.simulator.observe import COLUMNS, Counts
 
 OF_ALL_INSTRUCTIONS = ("warps", "threads", "active", "flops")  # columns, of which the others are of accesses
@@ -39,21 +41,25 @@ class Tally:
     @classmethod
     def of(cls, counts: Counts) -> Tally:
         """The tally of one launch."""
-        rows: dict[Key, dict[str, int]] = {}
-        columns = {name: counts.table[name].tolist() for name in COLUMNS if name in counts.table}
+        names = [name for name in COLUMNS if name in counts.table]
+        table = np.stack([counts.table[name] for name in names], axis=1)
+        groups: dict[tuple[str, int, str, str], int] = {}
+        group_of: list[int] = []
         seen: set[int] = set()
+        happened = np.asarray(table.any(axis=1))
         for i, (instruction, (kind, space)) in enumerate(zip(counts.instructions, counts.kinds, strict=True)):
-            if id(instruction) in seen and not any(column[i] for column in columns.values()):
-                continue  # a generic access that went to no such space
+            if id(instruction) in seen and not happened[i]:
+                group_of.append(0)  # a generic access that went to no such space: zeros, wherever they go
+                continue
             seen.add(id(instruction))
-            location = instruction.location
             if kind == "branch" and instruction.guard is None and "idx" not in instruction.parts:
                 kind = "jump"
-            key = Key(location.file if location else "", location.line if location else 0, kind, space)
-            row = rows.setdefault(key, dict.fromkeys(columns, 0))
-            for name, column in columns.items():
-                row[name] += column[i]
-        return cls(rows)
+            file, line = (place.file, place.line) if (place := instruction.location) else ("", 0)
+            group_of.append(groups.setdefault((file, line, kind, space), len(groups)))
+        sums = np.zeros((len(groups), len(names)), table.dtype)
+        np.add.at(sums, group_of, table)
+        rows = (dict(zip(names, row, strict=True)) for row in sums.tolist())
+        return cls({Key(*what): row for what, row in zip(groups, rows, strict=True)})
 
     def __add__(self, other: Tally) -> Tally:
         rows = {key: dict(row) for key, row in self.rows.items()}

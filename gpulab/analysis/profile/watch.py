@@ -9,6 +9,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from gpulab.foundation.errors import Message
 from gpulab.simulator import device as devices
 from gpulab.simulator.hardware import occupancy, roofline
@@ -152,13 +154,15 @@ class Watch:
         lanes by default, and where the GPU's tensor cores have no rate for the dtype."""
         flops: dict[tuple[str, bool], float] = {("float32", False): 0.0}
         for seen in self.seen:
-            for instruction, n in zip(seen.counts.instructions, seen.counts.table["flops"], strict=True):
+            each = seen.counts.table["flops"]
+            for i in np.flatnonzero(each).tolist():
+                instruction = seen.counts.instructions[i]
                 matrix = matrix_dtype(instruction)
                 if matrix is not None and matrix in self.device.gpu.tensor_fma:
                     by = (matrix, True)
                 else:
                     by = ("float64" if "f64" in instruction.parts else "float32", False)
-                flops[by] = flops.get(by, 0.0) + float(n)
+                flops[by] = flops.get(by, 0.0) + float(each[i])
         return max(flops, key=lambda by: flops[by])
 
 

@@ -9,11 +9,13 @@ from itertools import accumulate
 
 import numpy as np
 
-from gpulab.simulator.ptx import Instruction, Vector
+from gpulab.simulator.ptx import Instruction, Vector, by_opcode
 from gpulab.simulator.simt import Access, Chunk, Observer, Program, TensorProduct, Transfer
+from gpulab.simulator.simt.compiled import are_accesses_worth_compiling
+from gpulab.simulator.simt.types import widened
 from gpulab.simulator.simt.warpgroup_matrices import THREADS, bytes_read
 
-from . import patterns
+from . import compiled_patterns, patterns
 from .counts import COLUMNS, Counts
 
 Array = np.ndarray
@@ -23,6 +25,10 @@ ANALYSES = {
     "shared": patterns.wavefronts,
     "local": patterns.local_sectors,
     "const": patterns.constant_passes,
+}
+COMPILED = {
+    patterns.sectors: compiled_patterns.sectors,
+    patterns.wavefronts: compiled_patterns.wavefronts,
 }
 REMEMBERED = 1024  # patterns of accesses whose cost is kept …
 REMEMBERED_LANES = 1024  # … of so many lanes: those of one block, or alike in all blocks
@@ -78,6 +84,7 @@ BULK = {
 SPECIAL = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
 
 
+@by_opcode
 def classify(instruction: Instruction) -> tuple[str, str]:
     """(kind, space) of an instruction, as `Counts.kinds` lists them; global where it names no space.
 
@@ -115,21 +122,25 @@ def named_space(instruction: Instruction) -> str:
     return next((s for s in spaces if s in SPACES), "")
 
 
+@by_opcode
 def is_generic(instruction: Instruction) -> bool:
     """Whether it accesses memory through a generic address."""
     return not named_space(instruction) and classify(instruction)[0] in ("load", "store", "atomic")
 
 
+@by_opcode
 def is_strong(instruction: Instruction) -> bool:
     """Whether it is a load by which a warp can wait for what another stores."""
     return not STRONG.isdisjoint(instruction.parts) and classify(instruction)[0] == "load"
 
 
+@by_opcode
 def elsewhere(instruction: Instruction) -> tuple[str, ...]:
     """The spaces in which an instruction has a row more."""
     return ELSEWHERE if is_generic(instruction) else ("shared",) if is_copy(instruction) else ()
 
 
+@by_opcode
 def bulk_kind(instruction: Instruction) -> str | None:
     """What a bulk copy does, as `simt.events.Transfer` calls it; None for all else."""
     parts = instruction.parts
@@ -146,12 +157,14 @@ def bulk_kind(instruction: Instruction) -> str | None:
     return "reduction" if parts[1] == "reduce" else "store"
 
 
+@by_opcode
 def is_copy(instruction: Instruction) -> bool:
     """Whether it sends words from global to shared memory: ``cp.async``, and not one that waits for it."""
     parts = instruction.parts
     return parts[0] == "cp" and "global" in parts and "bulk" not in parts
 
 
+@by_opcode
 def is_product(instruction: Instruction) -> bool:
     """Whether a warpgroup asks for a product by it: ``wgmma.mma_async``."""
     return instruction.parts[:2] == ("wgmma", "mma_async")
@@ -165,6 +178,7 @@ def tensor_registers(instruction: Instruction) -> int:
     return len(registers.items) if isinstance(registers, Vector) else 1
 
 
+@by_opcode
 def is_fragment(instruction: Instruction) -> bool:
     """Whether a warp loads or stores a matrix by it: ``wmma.load`` and ``wmma.store``."""
     return instruction.parts[0] == "wmma" and instruction.parts[1] in ("load", "store")
@@ -244,12 +258,12 @@ class Counters(Observer):
             return
         taken, there = _together(taken, lanes, chunk)
         if taken.dtype != bool:
-            split = patterns.distinct(taken, there) > 1
+            split = int((patterns.distinct(taken, there) > 1).sum())
+        elif are_accesses_worth_compiling(taken.size):
+            split = compiled_patterns.split(taken, there)
         else:
-            went = taken if there is None else taken & there
-            stayed = ~taken if there is None else ~taken & there
-            split = np.asarray(went.any(axis=1) & stayed.any(axis=1))
-        self._table["uniform"][index] += warps - int(split.sum()) * _times(len(split), chunk)
+            split = patterns.split(taken, there)
+        self._table["uniform"][index] += warps - split * _times(len(taken), chunk)
 
     def access(self, access: Access) -> None:
         known = self._again.get(access.index)
@@ -443,28 +457,27 @@ class Counters(Observer):
         else:
             rows: Array = _rows(lanes, chunk)
             times = chunk.blocks.size if len(rows) == chunk.warps_per_block else 1
-            warps, threads = int(rows.any(axis=1).sum()) * times, int(rows.sum()) * times
+            warps = int(np.count_nonzero(rows.any(axis=1))) * times
+            threads = int(np.count_nonzero(rows)) * times
         self._last = (lanes, chunk.blocks.size, warps, threads)
         return warps, threads
 
 
 def _count(lanes: Array, chunk: Chunk) -> int:
-    return int(lanes.sum()) * (chunk.blocks.size * chunk.lanes_per_block // lanes.size)
+    return int(np.count_nonzero(lanes)) * (chunk.blocks.size * chunk.lanes_per_block // lanes.size)
 
 
 def _rows(x: Array, chunk: Chunk) -> Array:
     """(b, t) → (b · warps, 32): a row a warp; b stays 1 where all blocks are alike."""
-    if x.shape[1] != chunk.lanes_per_block:
-        x = np.broadcast_to(x, (x.shape[0], chunk.lanes_per_block))
-    return x.reshape(-1, 32)
+    return widened(x, (x.shape[0], chunk.lanes_per_block)).reshape(-1, 32)
 
 
 def _together(x: Array, lanes: Array | None, chunk: Chunk) -> tuple[Array, Array | None]:
     """Values and lanes as `_rows`, as many of them for both."""
     blocks = x.shape[0] if lanes is None else max(x.shape[0], lanes.shape[0])
     shape = (blocks, chunk.lanes_per_block)
-    rows = np.broadcast_to(x, shape).reshape(-1, 32)
-    return rows, None if lanes is None else np.broadcast_to(lanes, shape).reshape(-1, 32)
+    rows = widened(x, shape).reshape(-1, 32)
+    return rows, None if lanes is None else widened(lanes, shape).reshape(-1, 32)
 
 
 def _times(rows: int, chunk: Chunk) -> int:
@@ -475,5 +488,8 @@ def _times(rows: int, chunk: Chunk) -> int:
 def _analysed(access: Access) -> tuple[int, int, int]:
     """Sectors or wavefronts of all rows, those at best, and how many rows there are."""
     rows, lanes = _together(access.address, access.lanes, access.chunk)
-    asked, ideal = ANALYSES.get(access.space, patterns.sectors)(rows, access.size, lanes)
+    analysis = ANALYSES.get(access.space, patterns.sectors)
+    if analysis in COMPILED and are_accesses_worth_compiling(rows.size):
+        return *COMPILED[analysis](rows, access.size, lanes), len(rows)
+    asked, ideal = analysis(rows, access.size, lanes)
     return int(asked.sum()), int(ideal.sum()), len(rows)

@@ -148,6 +148,13 @@ def _bank_passes(words: Array, lanes: Array | None) -> Array:
     return passes if lanes is None else np.where(lanes.any(axis=1), passes, 0)
 
 
+def split(taken: Array, lanes: Array | None) -> int:
+    """The number of rows in which some lanes take a branch and others do not."""
+    went = taken if lanes is None else taken & lanes
+    stayed = ~taken if lanes is None else ~taken & lanes
+    return int((went.any(axis=1) & stayed.any(axis=1)).sum())
+
+
 def constant_passes(offset: Array, size: int, lanes: Array | None) -> tuple[Array, Array]:
     """(words that constant memory serves one after the other, 1 for a row with lanes)."""
     passes = distinct(offset // WORD, lanes)

@@ -71,6 +71,8 @@ class Pipelines(Observer):
         if access.space != "global" or access.kind == "atomic":
             return
         moved = self._of(access.chunk)[LOADED if access.kind == "load" else STORED]
+        if moved.all():  # as it soon is in nearly all kernels
+            return
         if access.lanes is None:
             moved[:] = True
         else:

@@ -5,6 +5,7 @@ Figures draw it and advice looks at it; `Recording` is JSON-able and travels wit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from gpulab.simulator.simt import Access, ArrayLabel, Chunk, Observer, Program
 from gpulab.simulator.simt.errors import source_text
+from gpulab.simulator.simt.types import widened
 
 from .counters import is_fragment
 
@@ -123,6 +125,8 @@ class Recorder(Observer):
         self._kept: dict[int, int] = {}
         self._passes: list[tuple[tuple[bool, ...], list[int], int]] = []
         self._lines: tuple[int, ...] = ()
+        self._real = np.empty(0, bool)  # which lanes of a block are threads
+        self._first: tuple[bool, ...] = ()  # … of its first warp
 
     @property
     def recording(self) -> Recording:
@@ -133,13 +137,13 @@ class Recorder(Observer):
     def start(self, program: Program, grid: Index, block: Index) -> None:
         self.kernel, self.grid, self.block = program.display_name, grid, block
         self._lines = tuple(i.location.line if i.location else 0 for i in program.instructions)
+        self._real = np.arange(-(-math.prod(block) // WARP) * WARP) < math.prod(block)
+        self._first = tuple(self._real[:WARP].tolist())
 
     def executed(self, first: int, stop: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
         if chunk.blocks[0] != 0:
             return
-        on = tuple(lane < chunk.threads_per_block for lane in range(WARP))
-        if lanes is not None:
-            on = tuple(bool(b) for b in np.broadcast_to(lanes[0], chunk.lanes_per_block)[:WARP])
+        on = self._first if lanes is None else tuple(widened(lanes[0], self._real.shape)[:WARP].tolist())
         if not any(on):
             return
         lines = [line for line in self._lines[first:stop] if line]
@@ -162,12 +166,11 @@ class Recorder(Observer):
 
     def _warps(self, access: Access) -> Iterator[tuple[int, int, tuple[int | None, ...]]]:
         """(linear block, warp, addresses by lane) of the warps that took part, in order."""
-        chunk = access.chunk
-        real = np.arange(chunk.lanes_per_block) < chunk.threads_per_block
-        lanes = real[None, :] if access.lanes is None else access.lanes & real
-        for row, block in enumerate(chunk.blocks):  # few of them: whoever asks wants the first ones
-            address = np.broadcast_to(_row(access.address, row), chunk.lanes_per_block)
-            on = np.broadcast_to(_row(lanes, row), chunk.lanes_per_block).reshape(-1, WARP)
+        shape = self._real.shape
+        for row, block in enumerate(access.chunk.blocks):  # few of them: whoever asks wants the first ones
+            address = widened(_row(access.address, row), shape)
+            lanes = self._real if access.lanes is None else _row(access.lanes, row) & self._real
+            on = lanes.reshape(-1, WARP)
             for warp in np.flatnonzero(on.any(axis=1)).tolist():
                 mine = address[warp * WARP : (warp + 1) * WARP].tolist()
                 yield (

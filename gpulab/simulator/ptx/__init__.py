@@ -22,6 +22,7 @@ from .ir import (
     Symbol,
     Variable,
     Vector,
+    by_opcode,
 )
 from .listing import print_instruction, print_module
 from .liveness import live_before, live_registers
@@ -48,6 +49,7 @@ __all__ = [
     "Variable",
     "Vector",
     "Where",
+    "by_opcode",
     "immediate_post_dominators",
     "label_lines",
     "live_before",

@@ -6,8 +6,12 @@ holds basic blocks; a block holds instructions; an instruction holds operands.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, wraps
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,24 @@ class Instruction:
 @cache
 def _split(opcode: str) -> tuple[str, ...]:
     return tuple(opcode.split("."))
+
+
+def by_opcode(question: Callable[[Instruction], Answer]) -> Callable[[Instruction], Answer]:
+    """A function of an instruction whose opcode alone decides: it is asked once for each opcode.
+
+    >>> by_opcode(lambda instruction: "f64" in instruction.parts)(Instruction("add.rn.f64", ()))
+    True
+    """
+    answers: dict[str, Answer] = {}
+
+    @wraps(question)
+    def answer(instruction: Instruction) -> Answer:
+        opcode = instruction.opcode
+        if opcode not in answers:
+            answers[opcode] = question(instruction)
+        return answers[opcode]
+
+    return answer
 
 
 @dataclass(frozen=True, slots=True)

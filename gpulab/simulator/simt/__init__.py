@@ -7,10 +7,10 @@ The modules, each group built on those above it:
   `warps`, `matrix`, `sparse`, `warpgroup_matrices`, `textures` and others, with `operations` as the table of
   arithmetic, `aligned_sums` for how tensor cores add, and `compiled` for what NumPy has no function for;
 - memory (`memory`, `heap`, `journal`), what a launch holds (`frame`), the state of a chunk of blocks
-  (`run`), and what changes it: `clusters` (whose shared memory an address means), `accesses`, `atomics`,
-  `stacks` (calls that are open), `transfers` (the engine that moves bulk copies), `branching`,
-  `block_meetings`, `cluster_meetings`, `warp_meetings`, `warpgroup_meetings`; in words, should it never
-  end, `waits`;
+  (`run`), and what changes it: `clusters` (whose shared memory an address means), `accesses`, compiled
+  as `moves`, `atomics`, `stacks` (calls that are open), `transfers` (the engine that moves bulk copies),
+  `branching`, `block_meetings`, `cluster_meetings`, `warp_meetings`, `warpgroup_meetings`; in words, should
+  it never end, `waits`;
 - decoding, once per kernel: `call_graph`, `inline`, `layouts` and `operands`, then the builders of steps
   (`steps`, `call_steps`, `heap_steps`, `matrix_steps`, `warpgroup_steps`, `async_copies`, `mbarriers`,
   `bulk_copies`, `tensor_copies`, `texture_steps`, `meetings` and others), `table`, which picks the builder

@@ -14,8 +14,9 @@ import numpy as np
 
 from gpulab.simulator.ptx import Instruction
 
-from . import access_faults, atomics
+from . import access_faults, atomics, moves
 from .clusters import Part, locate, split
+from .compiled import are_accesses_worth_compiling
 from .copies import Pending
 from .errors import OutOfBounds
 from .events import Access
@@ -85,7 +86,10 @@ def _store(
     run: Run, index: int, space: str, address: Array, values: list[Array], rows: Array | None = None
 ) -> None:
     dtype, count = values[0].dtype, len(values)
-    if space == "global" or space == "const":
+    window = _compiled_window(run, index, space, address, dtype, count, rows, writing=True)
+    if window is not None:
+        targets = []
+    elif space == "global" or space == "const":
         targets = _global_places(run, index, address, dtype, count, writing=True)
     else:
         targets = _window_target(run, index, space, address, dtype, count, rows)
@@ -99,6 +103,8 @@ def _store(
         run.changed()
     for target, who in zip(targets, lanes, strict=True):
         _scatter(target.view, target.places, values, who)
+    if window is not None:
+        moves.store(window, address, run.lanes, _shape(run, window, address, *values), values)
 
 
 def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
@@ -176,6 +182,9 @@ def _atomic(
 
 
 def _load_global(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+    window = _compiled_window(run, index, "global", address, dtype, count)
+    if window is not None:
+        return moves.load(window, address, run.lanes, _shape(run, window, address), count)
     parts = _global_places(run, index, address, dtype, count, writing=False)
     if len(parts) == 1:
         view, places = parts[0].view, parts[0].places
@@ -319,6 +328,10 @@ def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: in
     """A load from shared memory that no observer is told of."""
     view = run.shared.view(dtype)  # (B, elements)
     known, lanes, places = run.placed.get(index, NOWHERE)
+    if len(address) > 1 or (run.lanes is not None and len(run.lanes) > 1):
+        window = _compiled_window(run, index, "shared", address, dtype, count)
+        if window is not None:
+            return moves.load(window, address, run.lanes, _shape(run, window, address), count)
     if known is not address or lanes is not run.lanes:
         checked = in_window(run, index, "shared", address, dtype.itemsize * count)
         places = checked >> (dtype.itemsize.bit_length() - 1)
@@ -326,6 +339,8 @@ def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: in
             run.placed[index] = address, run.lanes, places
     if len(places) == 1:  # the same pattern in every block
         row = places[0]
+        if len(row) > 1 and are_accesses_worth_compiling(len(view) * len(row)):
+            return [moves.load_rows(view, row + i if i else row) for i in range(count)]
         return [view.take(row + i if i else row, axis=1, mode=ANY) for i in range(count)]
     places = places + run.block_rows * view.shape[1]
     flat = view.reshape(-1)
@@ -346,6 +361,9 @@ def _load_local(run: Run, index: int, address: Array, dtype: np.dtype, count: in
     if address.size == 1:
         place = int(address.flat[0]) // dtype.itemsize
         return [view[:, :, place + i].copy() for i in range(count)]
+    window = _compiled_window(run, index, "local", address, dtype, count)
+    if window is not None:
+        return moves.load(window, address, run.lanes, _shape(run, window, address), count)
     flat, places = _window_places(run, "local", address, dtype)
     return [flat.take(places + i, mode=ANY) for i in range(count)]
 
@@ -404,6 +422,55 @@ def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Ar
             found = access_faults.outside_shared(run, index, offset, limit, size, did)
         raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice, outside=found)
     return address
+
+
+# ---- compiled accesses ---------------------------------------------------------------------------
+
+
+def _compiled_window(
+    run: Run,
+    index: int,
+    space: str,
+    address: Array,
+    dtype: np.dtype,
+    count: int,
+    rows: Array | None = None,
+    writing: bool = False,
+) -> moves.Window | None:
+    """Where compiled code is to make an access; None if it is not worth it, or anything is unusual."""
+    if address.size == 1 or rows is not None or dtype.itemsize not in moves.BITS:
+        return None
+    if not are_accesses_worth_compiling(max(address.size, 0 if run.lanes is None else run.lanes.size)):
+        return None
+    found = None
+    if space == "shared":
+        shared = run.shared.view(dtype)
+        window = moves.Window(shared.reshape(-1), 0, run.shared_bytes, shared.shape[1])
+    elif space == "local":
+        own = run.local.view(dtype)
+        window = moves.Window(own.reshape(-1), 0, run.local_bytes, own[0].size, own.shape[2])
+    else:
+        found = run.nearby.get(index)
+        if found is None or found.book is not None:  # a heap has bounds of its own inside
+            return None
+        if writing and (run.memory.journal is not None or not found.writable):
+            return None
+        window = moves.Window(found.view(dtype), found.address, found.nbytes)
+    if (writing and run.idle) or not moves.is_in_order(
+        window, address, run.lanes, _shape(run, window, address), count
+    ):
+        return None
+    if writing and found is not None:
+        run.memory.writes(found)
+    return window
+
+
+def _shape(run: Run, window: moves.Window, *arrays: Array) -> tuple[int, int]:
+    """Of an access, which has a row for each block in a window of the block and a column for each lane in one
+    of the lane."""
+    every = arrays if run.lanes is None else (*arrays, run.lanes)
+    rows, columns = max(len(each) for each in every), max(each.shape[1] for each in every)
+    return run.shape[0] if window.row else rows, run.shape[1] if window.column else columns
 
 
 # ---- generic addresses ---------------------------------------------------------------------------

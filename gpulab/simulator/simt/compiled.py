@@ -1,8 +1,9 @@
 """Operations over whole arrays that are compiled, because NumPy has no function for them or is slow at them.
 
-Where NumPy can do the same, the results are equal bit for bit, and the environment variable
-``GPULAB_ENGINE=numpy`` makes it do so always. A function is compiled at its first use, because importing the
-compiler takes longer than most kernels run, and is kept on disk if there is a folder for it.
+Where NumPy can do the same, the results are equal bit for bit. With ``GPULAB_ENGINE=numpy`` in the
+environment NumPy always does it, and with ``GPULAB_ENGINE=compiled`` never. A function is compiled at its
+first use, because importing the compiler takes longer than most kernels run, and is kept on disk if there is
+a folder for it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,16 @@ Array = np.ndarray
 WORTH_COMPILING = 1 << 22
 # The same for products in the sums of tensor cores, each of which takes NumPy several passes.
 SUMS_WORTH_COMPILING = 1 << 20
+# And the same for lanes that load, store or are counted: if what they need was compiled by an earlier process
+# and only has to be loaded, and if it was not.
+ACCESSES_WORTH_LOADING = 1 << 25
+ACCESSES_WORTH_COMPILING = 1 << 28
 
-BY_NUMPY = os.environ.get("GPULAB_ENGINE") == "numpy"
+ENGINE = os.environ.get("GPULAB_ENGINE")
+BY_NUMPY = ENGINE == "numpy" or os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
-_lanes = 0
-_products = 0
+# What has come so far; more than enough where everything is to be compiled.
+_lanes = _products = _accesses = sys.maxsize if ENGINE == "compiled" else 0
 
 
 def is_worth_compiling(lanes: int) -> bool:
@@ -40,6 +47,30 @@ def are_sums_worth_compiling(products: int) -> bool:
     global _products
     _products += products
     return _products > SUMS_WORTH_COMPILING and not BY_NUMPY
+
+
+def are_accesses_worth_compiling(lanes: int) -> bool:
+    """Whether compiled loads, stores and counts pay: more lanes have come than in a small kernel."""
+    global _accesses
+    _accesses += lanes
+    if _accesses <= ACCESSES_WORTH_LOADING or BY_NUMPY:
+        return False
+    return _accesses > ACCESSES_WORTH_COMPILING or _are_accesses_at_hand()
+
+
+@cache
+def _are_accesses_at_hand() -> bool:
+    """Whether an earlier process has compiled `moves`, and numba will look where it was kept."""
+    folder = Path(__file__).with_name("__pycache__")
+    return os.access(folder, os.W_OK) and any(folder.glob("moves.*.nbi"))
+
+
+def kept(function: Callable[..., Any], result: str, *parameters: str) -> Callable[..., Any]:
+    """A plain function over arrays, compiled for parameters of these types, which have numba's names."""
+    import numba
+
+    signature = f"{result}({', '.join(parameters)})"
+    return _kept(lambda **kept: numba.njit([signature], nogil=True, **kept)(function))
 
 
 @cache

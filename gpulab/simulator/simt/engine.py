@@ -25,7 +25,7 @@ from .types import UNWRITTEN, WIDEST, Filled
 
 Array = np.ndarray
 
-CHUNK_LANES = 16_384  # lanes that run at once: arrays that fit the cache, long enough to hide the interpreter
+CHUNK_LANES = 32_768  # lanes that run at once: arrays that fit the cache, long enough to hide the interpreter
 CONTENDED_LANES = 2_048  # … where compare-and-swap loops make most of them wait anyway
 CHUNK_BYTES = 256 << 20  # registers, shared and local memory of one chunk
 TURNS = 128  # of fruitless looks at memory, after which a chunk counts as stuck

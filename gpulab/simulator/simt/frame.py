@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from .errors import ArrayLabel, Index
 from .events import Observer
-from .memory import Memory
+from .memory import Allocation, Memory
 from .program import Program
 from .supply import Supply
 from .warps import WARP
@@ -89,6 +89,7 @@ class Frame:
     heap_bytes: int  # of all kernels together
     cluster: Index = (1, 1, 1)  # blocks of a cluster
     has_clusters: bool = False  # whether the launch or the kernel asked for them
+    nearby: dict[int, Allocation] = field(default_factory=dict)  # what each instruction touched last
 
     @property
     def cluster_size(self) -> int:

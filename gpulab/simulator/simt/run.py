@@ -23,7 +23,7 @@ from .errors import Index, StillRunning, index_of
 from .events import Chunk, Observer
 from .flights import Flights
 from .frame import Frame
-from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation
+from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .open_calls import OpenCalls
 from .products import Products
 from .program import Segment
@@ -151,7 +151,7 @@ class Run:
         self.alive: Array | None = None if full else (lane < frame.threads)[None, :]
         self.lanes = self.alive  # None, or a mask broadcastable to (B, T)
         self.protected = 0
-        self.nearby: dict[int, Allocation] = {}  # what each instruction touched last
+        self.nearby = frame.nearby
         # By load from shared memory: its last addresses, lanes and elements, if they are alike in all blocks.
         self.placed: dict[int, tuple[Array, Array | None, Array]] = {}
         self.copies: Copies | None = None
