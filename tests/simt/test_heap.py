@@ -8,6 +8,7 @@ import pytest
 from gpulab.simulator import simt
 from gpulab.simulator.simt.heap import Heap
 
+from .engines import each_engine as each_engine
 from .launching import SCHEDULES
 from .test_kept_functions import BLOCKS, THREADS, kernel, per_thread, results
 

@@ -13,6 +13,7 @@ from gpulab.simulator import ptx, simt
 from gpulab.simulator.compile import cuda_c
 from gpulab.simulator.observe import Counters
 
+from .engines import each_engine as each_engine
 from .launching import SCHEDULES
 
 both = pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
