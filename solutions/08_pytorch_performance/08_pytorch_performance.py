@@ -538,7 +538,7 @@ gpulab.predict("pytorch.compilations", measured=sum(compiled_at(rows(8, 9, 10, 1
 # 1. In the first version every size is **fixed**.
 # 2. Dynamo remembers which sizes it has compiled for. In a later version, an axis is dynamic if its size has not
 #    been the same in all compilations so far, including this one. Calls that an old version served do not count.
-# 3. A dynamic size stands for any number from 2 on. Sizes 0 and 1 are always fixed, because an axis of size 1 is
+# 3. A dynamic size can be any number from 2 up. Sizes 0 and 1 are always fixed, because an axis of size 1 is
 #    broadcast, which makes it a different program.
 #
 # **Do.** Write `compiles(shapes)`, which says which calls are compiled. About 10 lines.

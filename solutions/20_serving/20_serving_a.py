@@ -359,7 +359,7 @@ print("static:", len(static.steps), "steps for", sum(r.output for r in requests)
 #   fit, none behind it may start.
 # - **Budget:** at most 1,270 steps for the 64 requests above. In every step, all requests that fit have to start.
 #
-# About 6 lines. The decorator lets the check ask your policy step by step. The check has an engine of its own, which
+# About 6 lines. The decorator lets the check ask your policy step by step. The check uses a separate engine, which
 # carries out each decision and reports which requests have arrived or finished. If a decision cannot be carried out,
 # the message names the step. In your own cells, pass `admit.decide` to an engine.
 
@@ -572,9 +572,9 @@ for gpu, model in (("H100", "Llama 3 8B"), ("H100", "Llama 2 7B"), ("L4", "Llama
     print(f"{model} on {gpu}: recompute {1e6 * again:6.1f} µs, out and back {1e6 * move:5.1f} µs per token")
 
 # %% [markdown]
-# On paper, moving is faster, except for Llama 2 7B, in which every head has keys and values of its own. Recomputing
-# has two advantages nevertheless. Like the pieces of section 5, it can fill the idle time of steps that wait for
-# memory, and it needs no space on the host. vLLM recomputes (reference 5).
+# On paper, moving is faster, except for Llama 2 7B, in which every query head has its own keys and values.
+# Recomputing has two advantages nevertheless. Like the pieces of section 5, it can fill the idle time of steps that
+# wait for memory, and it needs no space on the host. vLLM recomputes (reference 5).
 #
 # Here is a first policy for a machine without `reserve`. In it, `.tokens` is the number of a request's tokens that
 # are in the cache. After the next step, a request holds blocks for `.tokens` + 1 tokens, or for `.tokens` + `.left`
@@ -991,7 +991,7 @@ gpulab.plot.lines(
 # It turns them away with the status `503` and the header `Retry-After`. Here, `most_waiting` sets the longest queue.
 # Goodput can fall even though throughput does not, so you have to measure both.
 #
-# ## 11 · Servers, by what they are for
+# ## 11 · Servers, and what each is for
 #
 # You have now built the parts of a server for language models yourself. The projects that you can install cover four
 # layers: an **engine** runs the model, a **server** speaks HTTP, a **layer above** routes requests to several

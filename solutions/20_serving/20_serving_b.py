@@ -207,8 +207,8 @@ gpulab.plot.mig_map(
 # cannot be moved while it runs, so a bad placement stays. Some slices remain unused in any case: two `3g` waste a
 # compute slice, and seven `1g` waste a memory slice.
 #
-# In Kubernetes, each profile is a resource of its own, such as `nvidia.com/mig-3g.40gb`, if the plugin's strategy is
-# `mixed`. With `single`, all instances have the same profile and are called `nvidia.com/gpu`.
+# In Kubernetes, each profile is a separate resource, such as `nvidia.com/mig-3g.40gb`, if the plugin's strategy is
+# `mixed`. With `single`, all instances of a node have the same profile and are called `nvidia.com/gpu`.
 #
 # ## B3 · Four ways to share one GPU
 #
@@ -222,10 +222,10 @@ gpulab.plot.mig_map(
 # | in Kubernetes | `replicas` of the plugin | `replicas` of the plugin | a resource for each profile | a VM as a node |
 # | use it for | processes that are mostly idle, such as notebooks | trusted processes with small kernels | untrusted processes, guaranteed latency | virtual machines |
 #
-# This is the state of November 2026, from references 1 to 4. A GPU cannot use time-slicing and MPS at once. The
-# setting `replicas: 4` only makes the scheduler count 4 GPUs. A pod that gets two of them is not faster. Linux
-# **cgroups** limit processors and host memory. NVIDIA's driver applies such a limit to GPU memory only with recent
-# versions of MPS (CUDA 13.4, controller `dmem`), and not with MIG.
+# This is the state of November 2026, from references 1 to 4. A GPU cannot combine time-slicing with MPS. The setting
+# `replicas: 4` only makes the scheduler count 4 GPUs. A pod that gets two of them is not faster. Linux **cgroups**
+# limit processors and host memory. NVIDIA's driver applies such a limit to GPU memory only with recent versions of
+# MPS (CUDA 13.4, controller `dmem`), and not with MIG.
 #
 # **Predict.** A request takes 8 ms alone and occupies 40 % of the SMs. One neighbour always has work. How long does
 # the request take at worst, if the GPU is time-sliced with slices of 2 ms?
@@ -578,8 +578,8 @@ gpulab.predict("cluster.desired", ...)
 # - `ready` is the number of replicas that already serve at minute 0. They are enough for the first `delay` minutes.
 #   You pay for those that you keep.
 # - Output: for each minute, how many replicas should exist.
-# - A replica that is ordered in minute t is paid for from t on, and serves from t + delay on. If fewer are wanted,
-#   the newest are removed first, and at once.
+# - A replica that is ordered in minute t costs from minute t, and serves from minute t + `delay`. If fewer replicas
+#   are wanted, the newest are removed first, without delay.
 # - **Budget:** there is no minute with too few serving replicas, and the sum of replica-minutes is the smallest
 #   possible.
 #
@@ -623,7 +623,8 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** If a metric saturates, it hides how much is missing, and every further step takes a delay. Scale on what
+# **Why.** A metric that saturates hides how much is missing. At 100 % utilisation and a target of 70 %, the
+# autoscaler asks for only 100/70 = 10/7 times the replicas, and each further step takes another delay. Scale on what
 # is waiting instead: requests in flight, or the length of the queue (part A). Both reactive policies still fail at
 # each rise, for one delay or longer. Only spare replicas or knowledge of the load in advance prevent that. Scaling
 # to **zero** replicas is cheap, but the first user then waits for the whole delay.

@@ -103,7 +103,8 @@ print(
 # %% [markdown]
 # ## 2 · Milestone 1: the plan
 #
-# **Predict.** The states of GPT-3 take 16 bytes a parameter. What is the smallest number of H100s in which they fit?
+# **Predict.** GPT-3 has 174 billion parameters in its layers, and their states take 16 bytes each. What is the
+# smallest number of H100s, with 80 GB each, in which these states fit?
 
 # %%
 gpulab.predict("training_project.states", ...)

@@ -139,8 +139,8 @@ for name, ran in simple.items():
 # - A request gets more blocks as its tokens grow. If the next tokens of all running requests do not fit, the policy
 #   has to preempt one of them.
 # - Output: a dictionary with `admit`, and `preempt` and `prefill` if you need them.
-# - **Budget:** for all requests at once, at most 120 % of the time that our policy takes. Static batches take 300 %
-#   or more.
+# - **Budget:** with all requests waiting at the start, at most 120 % of the time that our policy takes. Static
+#   batches take 300 % or more.
 #
 # About 20 lines.
 
