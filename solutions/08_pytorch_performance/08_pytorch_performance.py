@@ -486,9 +486,10 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 #
 # ### Compiled again
 #
-# Compiling takes seconds, or minutes for a large model, so it should happen once. But `torch.compile` may use what it
-# has compiled only where its **guards** hold: conditions on types, shapes and Python values that the compiler took for
-# granted. If the guards of no version hold, Dynamo compiles one more. That is a **recompilation**.
+# Compiling takes seconds, or minutes for a large model, so it should happen once. But the compiler takes some types,
+# shapes and Python values for granted, so what it compiles is right only for calls that have them. These conditions
+# are called **guards**, and Dynamo checks them at every call. If it finds no version whose guards hold, it compiles
+# one more. That is a **recompilation**.
 #
 # ![A call looks for a version whose guards hold. Version 1 is for 8 rows only, version 2 for any number of rows from 2 on. If none fits, a new version is compiled.](drawings/guards.svg)
 #
@@ -530,15 +531,15 @@ def rows(*numbers):
 gpulab.predict("pytorch.compilations", measured=sum(compiled_at(rows(8, 9, 10, 11))))
 
 # %% [markdown]
-# The first version is for 8 rows. When 9 rows arrive, Dynamo notices that this size changes, and compiles a second
-# version in which it is **dynamic**, a number that is only known at the call. These rules explain all versions
-# (PyTorch documentation, "Dynamic Shapes"; the tests of this course hold them against Dynamo):
+# The first version is for 8 rows. When 9 rows arrive, Dynamo notices that this size changes. It compiles a second
+# version in which the size is **dynamic**, which means that its value is known only at the call. These rules explain
+# all versions (PyTorch documentation, "Dynamic Shapes"; the tests of this course compare them with Dynamo):
 #
 # 1. In the first version every size is **fixed**.
-# 2. Dynamo remembers which sizes it has compiled for. In a later version, an axis is dynamic if its sizes have
-#    differed among the compilations so far, this one included. Calls that were served by an old version do not count.
-# 3. A dynamic size stands for any number from 2 on. Sizes 0 and 1 are always fixed, because an axis of size 1 is
-#    broadcast, which is another program.
+# 2. Dynamo remembers which sizes it has compiled for. In a later version, an axis is dynamic if its size has not
+#    been the same in all compilations so far, including this one. Calls that an old version served do not count.
+# 3. A dynamic size can be any number from 2 up. Sizes 0 and 1 are always fixed, because an axis of size 1 is
+#    broadcast, which makes it a different program.
 #
 # **Do.** Write `compiles(shapes)`, which says which calls are compiled. About 10 lines.
 #
@@ -571,8 +572,9 @@ def compiles(shapes):
 gpulab.check("pytorch.compiles", compiles)
 
 # %% [markdown]
-# **See.** Eight batches with lengths from 2 to 9, and three things that you can say about them. (The first bar cannot
-# grow: after 8 versions of a function Dynamo gives up and runs it eagerly, see `torch._dynamo.config.recompile_limit`.)
+# **See.** The next cell calls a compiled function with eight batches, whose lengths are 2 to 9. You can say nothing
+# about the lengths, or one of three things. (With `dynamic=False`, more batches would not lengthen the bar: after 8
+# versions of a function, Dynamo gives up and runs it eagerly. The limit is `torch._dynamo.config.recompile_limit`.)
 
 # %%
 lengths = range(2, 10)
@@ -598,15 +600,16 @@ for name, values in (
     print(f"{name:28}", compiled_at([(three, value) for value in values]))
 
 # %% [markdown]
-# **Why.** `torch._dynamo.mark_dynamic(x, 0)` says that axis 0 of x will change. Where fixed sizes are wanted, for CUDA
-# graphs for example, pad to a few lengths instead. Python values count too, so a step number belongs in a tensor.
-# `TORCH_LOGS=recompiles` prints which guard failed.
+# **Why.** `torch._dynamo.mark_dynamic(x, 0)` says that axis 0 of x will change. If you need fixed sizes, for example
+# for CUDA graphs, pad to a few lengths instead. Guards also check Python values. A number that changes at every
+# call, such as the number of the step, therefore belongs in a tensor. `TORCH_LOGS=recompiles` prints which guard
+# failed.
 #
 # ### One block, compiled once
 #
-# A transformer repeats one block, and only the weights differ. If you compile the model, the compiler works through
-# all copies. With **regional compilation** you compile the block, and all copies share its code (PyTorch tutorials,
-# "Reducing torch.compile cold start compilation time with regional compilation").
+# A transformer repeats one block, and only the weights differ. If you compile the whole model, the compiler works
+# through all copies of the block. With **regional compilation**, you compile only the block, and all copies share
+# its code (PyTorch tutorials, "Reducing torch.compile cold start compilation time with regional compilation").
 #
 # **Predict.** Twelve equal blocks are compiled one by one, with `block.compile()`. How many graphs does Dynamo make for
 # one pass?
@@ -659,15 +662,16 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** Dynamo keeps versions by the code of `forward`, and weights are inputs of the graph, so the guards of the
-# first block hold for all others. What you give up is fusion across the borders of blocks. (In training there are two
-# graphs: the first block's input needs no gradient, and that is a guard.)
+# **Why.** Dynamo keeps its versions with the code of `forward`, which all blocks share. Weights are inputs of the
+# graph, so other weights need no other version, and the guards of the first block hold for all others. What you give
+# up is fusion across the borders of blocks. (In training there are two graphs. The input of the first block needs no
+# gradient, whereas the inputs of the others do, and a guard checks this.)
 #
 # ### The same in TensorFlow
 #
-# TensorFlow has these ideas under other names. `@tf.function` **traces** a Python function into a graph, once for each
-# combination of types and shapes of tensors, and once for each *value* of a Python argument (TensorFlow guide, "Better
-# performance with tf.function"). The next cell models this rule on PyTorch's tensors.
+# TensorFlow has these ideas under other names. `@tf.function` **traces** a Python function into a graph, once for
+# each combination of types and shapes of tensors, and once for each *value* of a Python argument (TensorFlow guide,
+# "Better performance with tf.function"). The next cell models this rule with PyTorch's tensors.
 #
 # **Predict.** A `tf.function` is called with tensors of 8 × 4, 8 × 4 and 9 × 4, then with the Python numbers 2, 3 and 2,
 # then with scalar tensors that hold 2 and 3. How many times is it traced?
@@ -697,10 +701,11 @@ print("tf.function, modelled:", traces)
 gpulab.predict("pytorch.traces", measured=sum(traces))
 
 # %% [markdown]
-# TensorFlow 2.21 gave the same answers on a CPU, for this series, when this lab was written. There is no guess that a
-# size will change: 10 × 4 would be one more trace. `reduce_retracing=True` makes the guess (it traced 8, 9, 10 and 1
-# rows twice: TensorFlow does not keep size 1 apart), and `input_signature=[tf.TensorSpec([None, 4])]` says it in
-# advance, like `mark_dynamic`.
+# When this lab was written, TensorFlow 2.21 gave the same answers for this series on a CPU. By default, TensorFlow
+# does not guess that a size will change, so a tensor of 10 × 4 would need one more trace. With
+# `reduce_retracing=True`, it does guess. For 8, 9, 10 and 1 rows it then needed two traces, because TensorFlow does
+# not treat size 1 separately. With `input_signature=[tf.TensorSpec([None, 4])]`, you say in advance that the size
+# will change, as with `mark_dynamic`.
 #
 # | PyTorch | TensorFlow |
 # |---|---|
@@ -1331,11 +1336,11 @@ plot.timeline(
 # nsys stats --report cuda_gpu_kern_sum step.nsys-rep
 # ```
 #
-# The next cell prints the columns of that table from a modelled trace: a step with one long kernel and twenty short
-# ones, launched by a host that needs 8 µs for each.
+# The next cell prints a table with the same columns for a modelled trace. The step has one long kernel and twenty short
+# ones, and the host needs 8 µs to launch each.
 #
-# **Predict.** The long kernel takes 30 µs, and each of the others 3 µs. Which percentage does the column "Time (%)" show
-# for the long one?
+# **Predict.** The long kernel takes 30 µs, and each of the others 3 µs. What percentage does the column "Time (%)"
+# show for the long one?
 
 # %%
 gpulab.predict("pytorch.kernel_share", ...)
@@ -1365,15 +1370,15 @@ plot.timeline(
 )
 
 # %% [markdown]
-# **Why.** The percentages add up to 100 whatever the GPU does between kernels, so this table never shows a gap. Read it
-# in this order. First compare the sum of "Total Time" with the length of the step: here the GPU is idle for nearly
-# half of it. Then look at "Instances": many short kernels are a task for fusion. Only then does the kernel at the top
-# matter.
+# **Why.** The kernels take 30 + 20 · 3 = 90 µs together, and the long one takes 30/90 of that. The percentages add
+# up to 100 whatever the GPU does between kernels, so this table never shows a gap. Read it in this order. First
+# compare the sum of "Total Time" with the length of the step: here the GPU is idle for nearly half of it. Then look
+# at "Instances": many short kernels call for fusion. Only after that, look at the kernel at the top.
 #
 # ### What Nsight Compute prints
 #
-# Nsight Compute takes single kernels and reads the GPU's counters. It runs a kernel several times, because it cannot
-# read all counters at once, so choose few:
+# Nsight Compute examines single kernels with the counters of the GPU. It cannot read all counters at once, so it
+# runs a kernel several times. Choose few kernels and few metrics:
 #
 # ```bash
 # ncu --kernel-name regex:copy --launch-count 1 --csv --page raw \
@@ -1381,9 +1386,10 @@ plot.timeline(
 # l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum,l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum python program.py
 # ```
 #
-# The numbers below are real. They were measured with Nsight Compute 2025.3.1 on an NVIDIA H100 80GB HBM3, for kernels of
-# this course's validation. The table has the form of `--csv --page raw`: a row of names, a row of units, and one row
-# per launch. We left out the columns that say where a kernel ran, and added the DRAM's reads and writes.
+# The numbers below are real. They were measured with Nsight Compute 2025.3.1 on an NVIDIA H100 80GB HBM3, for
+# kernels that this course uses to validate its simulator. The table has the form of `--csv --page raw`: a row of
+# names, a row of units, and one row per launch. We left out the columns that say where a kernel ran, and put the sum
+# of the bytes that the DRAM read and wrote into one column.
 
 # %%
 REPORT = """\
@@ -1398,13 +1404,15 @@ REPORT = """\
 """
 
 # %% [markdown]
-# **Do.** Write `read_ncu(report)`, which reads such a table. About 14 lines. Python's module `csv` takes quotes apart.
+# **Do.** Write `read_ncu(report)`, which reads such a table. About 14 lines. Python's module `csv` handles the
+# quotation marks.
 #
-# - Input: the text. Lines that begin with `==` may stand before the table. There may be other columns, in any order.
-# - Units vary from report to report: `ns`, `us`, `ms` or `s`, and `byte`, `Kbyte`, `Mbyte` or `Gbyte`, in steps of 1,000.
-#   Thousands may be set apart by commas.
-# - Output: a list with `[name, gigabytes, sectors]` for each launch: the kernel's name, the DRAM's 10⁹ bytes per second,
-#   and the sectors per load request (0 if there was no request).
+# - Input: the text of a report. Lines that begin with `==` may precede the table. There may be more columns, and
+#   they may be in any order.
+# - Units vary from report to report: `ns`, `us`, `ms` or `s`, and `byte`, `Kbyte`, `Mbyte` or `Gbyte`, in steps of
+#   1,000. Numbers may have commas between thousands.
+# - Output: a list with `[name, gigabytes, sectors]` for each launch: the kernel's name, the throughput of the DRAM
+#   in 10⁹ bytes per second, and the sectors per load request (0 if there was no request).
 # - Full marks need every number right to one part in a million.
 
 
@@ -1437,8 +1445,8 @@ def read_ncu(report):
 gpulab.check("pytorch.read_ncu", read_ncu)
 
 # %% [markdown]
-# **Predict.** `chase` follows a chain of addresses: each load says where the next one goes, and a single warp does it.
-# Which percentage of the H100's 3,350 GB/s (data sheet) does it reach?
+# **Predict.** `chase` follows a chain of addresses: each load returns the address of the next one. Only a single
+# warp runs. What percentage of the H100's 3,350 GB/s (data sheet) does it reach?
 
 # %%
 gpulab.predict("pytorch.chase_share", ...)
@@ -1460,9 +1468,10 @@ plot.bars(
 
 # %% [markdown]
 # **Why.** `strided-32` has the highest throughput and the worst access: it uses 4 of every 32 bytes that it loads
-# (lab 04). `chase` waits for latency. `matmul-registers` reads little, but arithmetic is not its limit either: 2 · 768³
-# operations in 137.6 µs are 6.6 TFLOP/s, a tenth of the peak. Ask for its warps and stalls next. `transpose-naive` looks
-# innocent because its loads are perfect. Its *stores* are not: ask for `…_op_st.sum`.
+# (lab 04). `chase` spends its time on latency, because each load waits for the one before. `matmul-registers` reads
+# little, but arithmetic is not its limit either: 2 · 768³ operations in 137.6 µs are 6.6 TFLOP/s, a tenth of the
+# peak of 66.9. The next metrics to ask for are its warps and its stalls. `transpose-naive` looks innocent because
+# its loads are perfect. Its *stores* are not, as `…_op_st.sum` would show.
 #
 # ## 11 · Which limit is it?
 #

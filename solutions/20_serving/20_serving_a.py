@@ -73,7 +73,7 @@ gpulab.predict("serve.wait_at_90", ...)
 # - Output: a list of the utilisation, the mean latency in seconds, the mean number of requests in the system, and the
 #   highest rate at which the mean latency is at most `limit`.
 # - If ρ is 1 or more, the queue grows for ever, so the latency and the number are None.
-# - If no rate keeps the limit, the highest rate is 0. It does not depend on `rate`.
+# - The highest rate does not depend on `rate`. If no rate keeps the limit, it is 0.
 #
 # About 8 lines.
 
@@ -140,15 +140,15 @@ gpulab.plot.lines(
 #   the first) ÷ (tokens − 1).
 # - **Throughput** is the number of output tokens per second.
 # - An **SLO**, a service-level objective, states limits such as TTFT ≤ 300 ms and TPOT ≤ 50 ms. **Goodput** is the
-#   number of requests per second that keep all of its limits.
+#   number of requests per second that keep all these limits.
 # - **p99** is the 99th percentile. By the nearest-rank rule, p99 of n values is number ⌈0.99 n⌉ of the sorted
 #   values, counted from 1. Do not average the percentiles of several servers. Pool their samples and take the
 #   percentile of all.
 #
 # A load generator is a **closed loop** if each client sends its next request only after the answer to its last one.
-# Such clients stop asking when the service stalls. Real users do not: they are an **open loop**. For this reason the
-# clock has to start when a request was *due*, even if it was sent later. Starting it at the sending instead is called
-# **coordinated omission** (G. Tene).
+# Such clients stop asking while the service stalls. Real users do not, so they are an **open loop**. The clock
+# therefore has to start when a request was *due*. If it starts when the request is sent, the wait before that is
+# lost. This mistake is called **coordinated omission** (G. Tene).
 #
 # **Predict.** What is the smallest number of samples for which p99 is not the slowest sample?
 
@@ -247,13 +247,14 @@ for count in (50, 100, 1000, 10_000):
 # ## 3 · The time of a step
 #
 # To predict what an engine can do, you need the time of one step. A decode step reads all weights once, however many
-# requests are in the batch. For each request it also reads that request's own keys and values. It computes two
-# FLOP per weight and request. Of 8 billion weights, 7.5 billion take part, because the table of embeddings is only
-# looked up.
+# requests are in the batch. For each request it also reads that request's own keys and values. It computes two FLOP
+# per weight and request. Of the model's 8 billion weights, only 7.5 billion take part. The others are the table of
+# embeddings, from which a step merely looks up the rows of its tokens.
 #
-# Up to the ridge of the roofline, additional requests therefore cost almost no time. The model below takes the larger
-# of FLOPs ÷ peak and bytes ÷ bandwidth, both from the data sheet. This is a lower bound that real engines come close
-# to. It is not a measurement.
+# As long as the arithmetic takes less time than the reading, additional requests cost almost no time. The ridge of
+# the roofline is where this ends. The model below computes two times, FLOPs ÷ peak and bytes ÷ bandwidth, with the
+# rates of the data sheet, and takes the larger. The result is a lower bound that real engines come close to. It is
+# not a measurement.
 #
 # **Predict.** Take Llama 3 8B in bfloat16 on an H100, with short contexts. At which batch size does the arithmetic
 # take as long as reading the weights?
@@ -290,9 +291,9 @@ gpulab.plot.lines(
 # **Why.** With a long context, the batch reads mostly keys and values. Their arithmetic intensity does not grow with
 # the batch, so decode stays memory-bound at any batch size.
 #
-# The serial part of a step is not made faster by any batch or any number of GPUs. This is **Amdahl's law**: if a
-# share σ of a step's time cannot be divided, n GPUs make the step at most 1/(σ + (1 − σ)/n) times as fast. In the
-# next cell, 1 ms of every step is scheduling and sampling on the CPU.
+# No batch and no number of GPUs makes the serial part of a step faster. **Amdahl's law** says how much that costs:
+# if a share σ of a step's time cannot be divided, n GPUs make the step at most 1/(σ + (1 − σ)/n) times as fast. In
+# the next cell, 1 ms of every step is scheduling and sampling on the CPU.
 #
 # If workers also have to wait for one another, N. Gunther's **universal scalability law** applies: n workers are
 # n/(1 + σ(n − 1) + κ n(n − 1)) times as fast as one, where κ measures the waiting. This function has a maximum, and
@@ -318,13 +319,14 @@ gpulab.plot.lines(
 # %% [markdown]
 # ## 4 · Batches
 #
-# The package `serving` contains an engine on a virtual clock. In each step the engine asks a **policy** what to do,
-# refuses what is impossible, and gives every running request one token. There are three common ways to form batches:
+# The package `serving` contains an engine on a virtual clock. In each step, the engine asks a **policy** what to do.
+# It refuses a decision that cannot be carried out, and otherwise gives every running request one token. There are
+# three common ways to form batches:
 #
 # - **Static batching** takes as many requests as there are slots, and takes the next ones only when all of these have
 #   finished.
-# - **Dynamic batching** does the same but first waits a little for more requests to arrive. This is good if every
-#   request takes the same time, as with images.
+# - **Dynamic batching** does the same but first waits a little for more requests to arrive. This suits requests that
+#   all take the same time, such as classifying images.
 # - **Continuous batching**, also called *in-flight batching*, decides again in every step (G.-I. Yu et al., "Orca",
 #   2022).
 
@@ -357,7 +359,7 @@ print("static:", len(static.steps), "steps for", sum(r.output for r in requests)
 #   fit, none behind it may start.
 # - **Budget:** at most 1,270 steps for the 64 requests above. In every step, all requests that fit have to start.
 #
-# About 6 lines. The decorator lets the check ask your policy step by step. The check has an engine of its own, which
+# About 6 lines. The decorator lets the check ask your policy step by step. The check uses a separate engine, which
 # carries out each decision and reports which requests have arrived or finished. If a decision cannot be carried out,
 # the message names the step. In your own cells, pass `admit.decide` to an engine.
 
@@ -436,8 +438,8 @@ Batching(served, serving.stays(served))
 # First come, first served gets within 6 % of that without knowing any length. The rest is lost at the end, when
 # the last long requests run alone.
 #
-# The next cell compares the three ways when requests arrive one by one and their outputs have many different lengths.
-# The dynamic batcher waits until eight requests are there, or for 100 steps:
+# In the next cell, requests arrive one by one, and their outputs have many different lengths. The dynamic batcher
+# waits until eight requests have arrived, but for at most 100 steps:
 
 # %%
 gpulab.need(admit)
@@ -455,9 +457,9 @@ for rate in (0.01, 0.05):
         )
 
 # %% [markdown]
-# Waiting for more requests fills the batches but delays every request in them. It pays off only if all requests of
-# a batch finish together. Another idea is to limit a batch by its **tokens** instead of its requests. Such a limit
-# bounds the work of a step rather than its rows. The next section does so.
+# Waiting for more requests fills the batches but delays every request in them. It pays off only if all requests of a
+# batch finish together. You can also limit the **tokens** of a batch instead of its requests. The work of a step
+# depends on its tokens, so this limits the time of a step. The next section uses it.
 #
 # ## 5 · Long prompts in pieces
 #
@@ -477,7 +479,7 @@ gpulab.predict("serve.stall", ...)
 #   prompt that are still to be processed, and `.decodes`, which is true if none are left.
 # - `state.free_slots` is the number of free slots. There are always enough blocks.
 # - `state.machine.times` has `.weights` in bytes, `.bandwidth` in B/s, `.peak` in FLOP/s, and `.per_token`, the FLOP
-#   that a token takes. The attention comes on top of that. Leave it out.
+#   that a token takes. The FLOP of attention are not included. You may ignore them.
 # - Output: `{"admit": numbers, "prefill": {number: tokens}}`. A prompt that `prefill` does not name waits. Without
 #   the key `prefill`, all prompts are processed whole. Every request that decodes gets a token in any case.
 # - **Budget:** no gap between two tokens of a request is longer than 1.5 × the time in which the weights are read,
@@ -542,20 +544,20 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** While a decode step reads weights, its tensor cores are mostly idle. A piece of a prompt uses exactly that
-# time, so the whole is even *faster* than processing one after the other. Pieces that are too small read the weights
-# too often, and pieces that are too large stretch the gaps. The documents pay a little for it, because their first
-# token comes later.
+# **Why.** While a decode step reads weights, its tensor cores are mostly idle. A piece of a prompt fills this idle
+# time, so prefill and decode in one step are even *faster* than one after the other. Pieces that are too small read
+# the weights too often, and pieces that are too large stretch the gaps. The documents pay a little for the short
+# gaps, because their first token comes later.
 #
-# Engines offer the size as a setting. In vLLM it is called `max_num_batched_tokens`, and chunking has been on by
-# default since version 1 of its engine (reference 5).
+# Engines have a setting for the number of tokens in a step. In vLLM it is called `max_num_batched_tokens`, and
+# chunking has been on by default since version 1 of its engine (reference 5).
 #
 # ## 6 · When memory runs out
 #
-# To reserve space for the longest possible output wastes most of the cache, because few outputs get that long.
-# Engines therefore admit requests by what they need *now*, and have a way back: when the blocks run out, a request
-# is **preempted**, which means that it goes back to the queue. Its keys and values are then either thrown away and
-# computed again later (**recompute**), or moved to the host's memory and back (**swap**).
+# Reserving space for the longest possible output wastes most of the cache, because few outputs get that long.
+# Engines therefore admit requests by what they need *now*. If the blocks run out later, a request is **preempted**,
+# which means that it goes back to the queue. Its keys and values are then either thrown away and computed again
+# later (**recompute**), or moved to the host's memory and back (**swap**).
 #
 # **Predict.** The keys and values of one token of Llama 3 8B take 128 KiB. An H100 is connected by PCIe 5.0, with
 # 63 GB/s in each direction. How many times as long does it take to recompute a token as to move it out and back?
@@ -570,9 +572,9 @@ for gpu, model in (("H100", "Llama 3 8B"), ("H100", "Llama 2 7B"), ("L4", "Llama
     print(f"{model} on {gpu}: recompute {1e6 * again:6.1f} µs, out and back {1e6 * move:5.1f} µs per token")
 
 # %% [markdown]
-# On paper, moving is faster, except for Llama 2 7B, in which every head has keys and values of its own. But
-# recomputing can hide in steps that only read weights, as the pieces of section 5 do, and swapping needs space on the
-# host. vLLM recomputes (reference 5).
+# On paper, moving is faster, except for Llama 2 7B, in which every query head has its own keys and values.
+# Recomputing has two advantages nevertheless. Like the pieces of section 5, it can fill the idle time of steps that
+# wait for memory, and it needs no space on the host. vLLM recomputes (reference 5).
 #
 # Here is a first policy for a machine without `reserve`. In it, `.tokens` is the number of a request's tokens that
 # are in the cache. After the next step, a request holds blocks for `.tokens` + 1 tokens, or for `.tokens` + `.left`
@@ -678,16 +680,16 @@ def preempt(state):
 gpulab.check("serve.preempt", preempt)
 
 # %% [markdown]
-# **Why.** The policy combines three ideas. Priority decides both which request enters first and which leaves first.
-# A few blocks stay free, so that running requests have space to grow until they finish. And the victim is the
-# request that arrived last, because it has the least to lose, while the earliest requests run to their end.
+# **Why.** The policy combines three ideas. First, urgent requests are admitted before the others and preempted after
+# them. Second, a few blocks stay free, so that running requests have space to grow until they finish. Third, among
+# requests of the same priority, the victim is the one that arrived last. It has the least to lose, and the earliest
+# requests run to their end.
 #
 # ## Detective · The faster engine
 #
 # A colleague serves a chatbot with `evict_largest` and reports: "We had 14 slots and memory to spare, so I raised
-# it to
-# 20. Tokens through the model are up by more than 40 %, the blocks are fuller, and half of the users see their first
-# token sooner. A clear win."
+# the number of slots to 20. Tokens through the model are up by more than 40 %, the blocks are fuller, and half of
+# the users see their first token sooner. A clear win."
 
 # %%
 users = traces.poisson(1.6, 60, 3, traces.Lengths(200, 0.5, 1024, 250, 0.5, 1024))
@@ -741,10 +743,10 @@ gpulab.plot.lines(
 # %% [markdown]
 # ## 7 · Prompts that begin alike
 #
-# Many prompts begin as earlier ones did, because they share a system prompt, a set of examples, or the earlier
-# turns of a conversation. The keys and values of a token depend only on that token and those before it, so they can
-# be reused. A **prefix cache** keeps full blocks after use. The name under which it finds a block must stand for
-# the block's tokens *and everything before them*. vLLM uses a hash of both, and SGLang a path in a radix tree
+# Many prompts begin as earlier ones did, because they share a system prompt, a set of examples, or the earlier turns
+# of a conversation. The keys and values of a token depend only on that token and those before it, so they can be
+# reused. A **prefix cache** keeps full blocks after use. It finds a block by a key, which must identify the block's
+# tokens *and everything before them*. In vLLM, the key is a hash of both. In SGLang, it is a path in a radix tree
 # (RadixAttention).
 #
 # **Do.** Write `prefix(prompts, capacity, size)`, which counts how many blocks are found in such a cache.
@@ -783,8 +785,9 @@ def prefix(prompts, capacity, size):
 gpulab.check("serve.prefix", prefix)
 
 # %% [markdown]
-# **See.** The next cell makes 150 prompts. Each consists of one of 12 system prompts of 256 tokens, some of which are
-# more popular than others, and 40 tokens of its own. What share of the blocks is found in caches of different sizes?
+# **See.** The next cell makes 150 prompts. Each begins with one of 12 system prompts of 256 tokens, some of which
+# are more popular than others, and ends with 40 random tokens. What share of all blocks does a cache of a given size
+# find?
 
 # %%
 draws = np.random.default_rng(4)
@@ -878,10 +881,11 @@ gpulab.plot.panels(
 )
 
 # %% [markdown]
-# **Why.** Once they are separated, TPOT no longer depends on the prompts, nor TTFT on the batch. With only two
-# GPUs, that costs more than it gains, because each GPU does one half of the work alone. With many GPUs it pays off,
-# if their ratio and the way in which the model is split suit each side. The model of this lab also flatters pieces,
-# because in it the reading and the computing of a step overlap perfectly.
+# **Why.** Once prefill and decode are separated, TPOT no longer depends on the prompts, and TTFT no longer depends
+# on the batch. With only two GPUs, the separation costs more than it gains, because one GPU has to do all of the
+# prefill and the other all of the decoding. With many GPUs, it pays off if their ratio and the way in which the
+# model is split suit each side. The model of this lab also flatters pieces, because it assumes that the reading and
+# the computing of a step overlap perfectly.
 #
 # ## 9 · The same policies on a real model
 #
@@ -983,15 +987,15 @@ gpulab.plot.lines(
 
 # %% [markdown]
 # **Why.** The knee is at the load that uses up the engine's tokens per second. Beyond it, the queue of an open loop
-# grows for as long as the load lasts. A service then has to turn some requests away, or it serves none of them
-# well. It does so with the status `503` and the header `Retry-After`; here `most_waiting` sets the limit. Goodput
-# can fall even though throughput does not, which is why you have to measure both.
+# grows for as long as the load lasts. A service then has to turn some requests away, or it serves none of them well.
+# It turns them away with the status `503` and the header `Retry-After`. Here, `most_waiting` sets the longest queue.
+# Goodput can fall even though throughput does not, so you have to measure both.
 #
-# ## 11 · Servers, by what they are for
+# ## 11 · Servers, and what each is for
 #
-# You have now built the parts of such a server yourself. Four layers are packaged and named separately: an **engine**
-# runs the model, a **server** speaks HTTP, a **layer above** routes requests to several engines, and a **package** is
-# a container in which all of this is ready to run.
+# You have now built the parts of a server for language models yourself. The projects that you can install cover four
+# layers: an **engine** runs the model, a **server** speaks HTTP, a **layer above** routes requests to several
+# engines, and a **package** is a container in which all of this is ready to run.
 #
 # ![Four layers. A router such as Dynamo or Ray Serve sends each request to one of several servers. A server speaks HTTP in OpenAI's format. In it, an engine such as vLLM or SGLang batches and runs the model on a GPU. A package is a container with server, engine and model.](drawings/servers.svg)
 #
@@ -1023,7 +1027,7 @@ gpulab.predict("serve.engines", ...)
 # one of them. If you compare "NIM" with "vLLM", or "Ray Serve" with "SGLang", you may therefore compare an engine
 # with itself. What differs is the part that routes, scales and packages.
 #
-# ## 12 · What it costs, and how often it is there
+# ## 12 · What it costs, and how often it is available
 #
 # The **cost** of a million output tokens, if the GPU is in use all the time, is
 #
@@ -1148,7 +1152,7 @@ gpulab.recap("20")
 # | tokens that a step computes for free | ridge × bytes per weight ÷ 2 |
 # | continuous batching | refill slots in every step |
 # | blocks | admit by need, keep some free, preempt the latest arrival |
-# | prefix cache | a block's name stands for everything before it, too; full blocks only |
+# | prefix cache | a block's key covers everything before it, too; full blocks only |
 # | what to report | goodput under the SLO, preemptions and gaps, instead of tokens through the model |
 #
 # ### Claims you will meet, and what is right

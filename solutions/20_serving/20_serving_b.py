@@ -20,8 +20,8 @@
 # By the end of this part, you can
 #
 # 1. divide GPUs into instances, and choose between four ways to share one;
-# 2. explain why a pod waits although GPUs are free, and pack jobs so that it does not have to;
-# 3. schedule gangs without deadlock, and let small jobs pass others without harming them;
+# 2. explain why a pod waits although GPUs are free, and pack jobs so that none has to;
+# 3. schedule gangs without deadlock, and let small jobs overtake others without delaying them;
 # 4. divide a cluster fairly among tenants who want different things;
 # 5. scale replicas that need minutes to start, and write the manifest for them.
 
@@ -65,9 +65,10 @@ gpulab.start("20")
 gpulab.predict("cluster.free", ...)
 
 # %% [markdown]
-# Such **fragments** come from the default score, which prefers the nodes with the most free processors and memory and
-# does not consider GPUs unless it is configured to. It spreads the pods, which suits web servers. The score
-# `MostAllocated` chooses the fullest node that fits instead. Here are the same 20 small pods, placed in both ways:
+# Such **fragments** come from the default score, which prefers the nodes with the most free processors and memory
+# and does not consider GPUs unless it is configured to. This score spreads the pods, which suits web servers. The
+# score `MostAllocated` instead chooses the fullest node on which the pod fits. The next cell places the same 20
+# small pods in both ways:
 
 
 # %%
@@ -196,34 +197,35 @@ gpulab.plot.mig_map(
 )
 
 # %% [markdown]
-# **Why.** The sum of the slices tells you only what is impossible. Two rules preserve the places that other
-# instances need: place large instances first, and each at its *last* free start. A `3g` that starts at 0 blocks two
-# places for a `2g`, whereas a `3g` at 4 blocks only one. If the number of GPUs is given, these rules find a plan
-# whenever there is one.
+# **Why.** The sum of the slices can show that a plan is impossible, but not that it is possible. Two rules preserve
+# the places that other instances need: place large instances first, and each at its *last* free start. A `3g` that
+# starts at 0 blocks two places for a `2g`, whereas a `3g` at 4 blocks only one. For a given number of GPUs, these
+# rules find a plan whenever there is one.
 #
-# If you add GPUs one by one instead, you may need more. The second `3g` then goes to slice 0 of the first GPU,
-# although slice 4 of another GPU would become available. An instance cannot be moved while it runs, so a bad
-# placement stays. Some slices remain unused in any case: two `3g` waste a compute slice, and seven `1g` waste a
-# memory slice.
+# If you add a GPU only when an instance no longer fits, you may need more. The second `3g` then blocks two places at
+# slice 0 of the first GPU, although it would block only one at slice 4 of a GPU that you add later. An instance
+# cannot be moved while it runs, so a bad placement stays. Some slices remain unused in any case: two `3g` waste a
+# compute slice, and seven `1g` waste a memory slice.
 #
-# In Kubernetes, each profile is a resource of its own, such as `nvidia.com/mig-3g.40gb`, if the strategy of the
-# plugin is `mixed`. With the strategy `single`, all instances are alike and are called `nvidia.com/gpu`.
+# In Kubernetes, each profile is a separate resource, such as `nvidia.com/mig-3g.40gb`, if the plugin's strategy is
+# `mixed`. With `single`, all instances of a node have the same profile and are called `nvidia.com/gpu`.
 #
 # ## B3 · Four ways to share one GPU
 #
 # | | time-slicing | MPS | MIG | vGPU |
 # |---|---|---|---|---|
 # | what runs at once | one process, for a slice of time | kernels of several processes | all instances | as with time-slicing, or on MIG |
-# | memory | without limit | separate address spaces; a limit can be set | separate slices | a fixed part for each VM |
+# | memory | shared, no limit | separate address spaces; a limit can be set | separate slices | a fixed part for each VM |
 # | bandwidth, L2 | shared | shared | separate | shared; separate on MIG |
 # | a neighbour's fault | no isolation promised | may end all clients | stays in its instance | stays in its VM |
 # | number of parts | any | any | given by the profiles | given by the profiles of its software |
 # | in Kubernetes | `replicas` of the plugin | `replicas` of the plugin | a resource for each profile | a VM as a node |
+# | use it for | processes that are mostly idle, such as notebooks | trusted processes with small kernels | untrusted processes, guaranteed latency | virtual machines |
 #
-# This is the state of November 2026, from references 1 to 4. A GPU cannot use time-slicing and MPS at once.
-# `replicas: 4` only makes the scheduler count 4 GPUs; a pod that gets two of these is not faster than one that gets
-# one. Linux **cgroups** limit processors and host memory. NVIDIA's driver applies such a limit to GPU memory only
-# with recent versions of MPS (CUDA 13.4, controller `dmem`), and not with MIG.
+# This is the state of November 2026, from references 1 to 4. A GPU cannot combine time-slicing with MPS. The setting
+# `replicas: 4` only makes the scheduler count 4 GPUs. A pod that gets two of them is not faster. Linux **cgroups**
+# limit processors and host memory. NVIDIA's driver applies such a limit to GPU memory only with recent versions of
+# MPS (CUDA 13.4, controller `dmem`), and not with MIG.
 #
 # **Predict.** A request takes 8 ms alone and occupies 40 % of the SMs. One neighbour always has work. How long does
 # the request take at worst, if the GPU is time-sliced with slices of 2 ms?
@@ -247,9 +249,8 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** The model leaves out bandwidth and caches, which MPS shares as well. MIG has a flat line, and pays for it
-# with SMs that are idle whenever their owner is. Use MPS for trusted processes with small kernels, MIG for
-# strangers or a guaranteed latency, and time-slicing for notebooks, which are mostly idle.
+# **Why.** The model leaves out bandwidth and caches, which MPS shares as well. The line of MIG is flat, but there is
+# a price: when the owner of an instance is idle, its SMs are idle, too.
 #
 # ## B4 · Bins with two sizes: GPUs and memory
 #
@@ -258,10 +259,10 @@ gpulab.plot.lines(
 # between the sockets. Kubernetes' *topology manager* can insist that a pod stays on one island
 # (`single-numa-node`).
 #
-# To pack jobs into as few bins as possible is NP-hard in general. The usual method is **first fit decreasing**:
-# sort the jobs by size, and put each into the first bin with room. But what is the size of a job that needs GPUs
-# and memory? A job with 1 GPU may need most of an island's memory. If another such job comes next, the other GPUs
-# of the island may remain **stranded**: free, but without the memory to use them.
+# Packing jobs into as few bins as possible is NP-hard in general. The usual method is **first fit decreasing**: sort
+# the jobs by size, and put each into the first bin with room. But what is the size of a job that needs GPUs and
+# memory? A job with 1 GPU may need most of an island's memory. If another such job comes next, the other GPUs of the
+# island may remain **stranded**: free, but without the memory to use them.
 #
 # **Predict.** Two jobs have 2 GPUs each and need hardly any memory. Two more have 1 GPU each and need more than half
 # of an island's memory. How many islands does first fit take if it sorts by GPUs alone?
@@ -270,7 +271,8 @@ gpulab.plot.lines(
 gpulab.predict("cluster.stranded", ...)
 
 # %% [markdown]
-# If a heavy job comes first instead, each of two islands holds a heavy job and a job with 2 GPUs.
+# If the two jobs with much memory are placed first instead, two islands are enough. Each holds one of them and one
+# job with 2 GPUs.
 #
 # **Do.** Write `pack(jobs, capacity)`, which places jobs on as few nodes as possible.
 #
@@ -382,9 +384,9 @@ gpulab.plot.timeline(
 # Kueue, the coscheduling plugin). In its own scheduler, it appeared as an alpha feature in version 1.35 (December
 # 2025, reference 7).
 #
-# Gangs leave gaps: while a wide job waits for enough GPUs, some of them are idle. **Backfilling** (reference 6)
-# lets later jobs use the gaps, provided that their durations are known and no earlier job is delayed. Without that
-# condition, a stream of small jobs **starves** the wide one, which means that it never starts.
+# Gangs leave gaps: while a wide job waits for enough GPUs, some of them are idle. **Backfilling** (reference 6) lets
+# later jobs use the gaps, provided that their durations are known and no earlier job is delayed. Without the second
+# condition, a stream of small jobs **starves** the wide one, which means that the wide job never starts.
 #
 # **Do.** Write `gang(jobs, gpus)`, which plans when each job starts.
 #
@@ -439,19 +441,20 @@ gpulab.plot.timeline(
 )
 
 # %% [markdown]
-# **Why.** Durations are estimates. Users state too much, because a job is killed when its time is up. When a job
-# ends early, a gap opens and the queue is planned again. Backfilling is called *conservative* if every job has a
-# guaranteed start. **EASY** backfilling guarantees a start only to the first job in the queue, so it fills more
-# gaps, but may delay other jobs.
+# **Why.** Durations are estimates. Users overstate them, because a job is killed when its time is up. When a job
+# ends early, a gap opens, and the scheduler plans the queue again. Backfilling is called *conservative* if every job
+# has a guaranteed start. **EASY** backfilling guarantees a start only to the first job in the queue, so it fills
+# more gaps, but may delay other jobs.
 #
 # **Priorities** also change the order. With *preemption*, Kubernetes evicts pods of lower priority, and whatever
-# these have not saved is lost (lab 18).
+# those pods have not saved is lost (lab 18).
 #
 # ## B6 · Who gets how much
 #
 # Each task of tenant A needs 1 GPU and 4 GB, and each task of tenant B needs 3 GPUs and 1 GB. The cluster has 9 GPUs
-# and 18 GB. What is an equal share? **Dominant resource fairness** (reference 5) equalises the *dominant shares*. It
-# gives the next task to the tenant with the smallest dominant share ÷ weight, and repeats this until nothing fits.
+# and 18 GB. What is an equal share? As in B4, a tenant's *dominant share* is the largest of its shares of the
+# resources. **Dominant resource fairness** (reference 5) equalises the dominant shares. It gives the next task to
+# the tenant with the smallest dominant share ÷ weight, and repeats this until nothing fits.
 #
 # **Predict.** Both weights are 1. How many tasks does A get?
 
@@ -459,12 +462,16 @@ gpulab.plot.timeline(
 gpulab.predict("cluster.dominant", ...)
 
 # %% [markdown]
-# A gets 3 tasks, which take 3 · 4 = 12 of the 18 GB, and B gets 2 tasks, which take 2 · 3 = 6 of the 9 GPUs. Both
-# then have a dominant share of 2/3.
+# In the end, both tenants have a dominant share of 2/3:
 #
-# A tenant gains nothing by asking for more than it needs. And of n tenants, each gets at least 1/n of the resource
-# that matters most to it, up to whole tasks. If one tenant has already filled an idle cluster, its tasks beyond the
-# fair share are **preempted**, or the other tenants have to wait.
+# | | GPUs for a task | memory for a task | larger | tasks | dominant share |
+# |---|---|---|---|---|---|
+# | **A** | 1/9 | 4/18 | memory | 3 | 3 · 4/18 = 2/3 |
+# | **B** | 3/9 | 1/18 | GPUs | 2 | 2 · 3/9 = 2/3 |
+#
+# A tenant gains nothing by asking for more than it needs. If n tenants have equal weights and enough tasks, each has
+# a dominant share of at least 1/n, apart from rounding to whole tasks. If one tenant filled the cluster while nobody
+# else wanted it, either its tasks beyond the fair share are **preempted**, or the other tenants have to wait.
 #
 # **Do.** Write `fair(capacity, tenants)`, which divides the cluster in this way.
 #
@@ -474,7 +481,7 @@ gpulab.predict("cluster.dominant", ...)
 # - Output: for each tenant a list `[tasks, preempted]`: how many tasks it should have, and how many of its running
 #   tasks are too many.
 # - Start with an empty cluster, and add one task at a time. If tenants are equal, the first in the list is next.
-# - A tenant whose next task does not fit gets no more tasks. A tenant that has running + waiting tasks wants no more.
+# - A tenant whose next task does not fit gets no more tasks. A tenant wants no more than running + waiting tasks.
 # - Compare exactly, with `Fraction`, because ties matter.
 #
 # About 16 lines.
@@ -538,8 +545,8 @@ gpulab.plot.panels(
 
 # %% [markdown]
 # **Why.** Each tenant gets more than a third, because the tenants want different things. In Kubernetes, **quotas**
-# (`ResourceQuota`) are hard limits for a namespace, so B cannot have what A leaves unused. Queueing
-# systems such as Kueue let a tenant *borrow* instead, and take it back by preemption.
+# (`ResourceQuota`) are hard limits for a namespace, so B cannot have what A leaves unused. Queueing systems such as
+# Kueue let B *borrow* it, and preempt B's tasks when A wants it back.
 #
 # ## B7 · Replicas that start slowly
 #
@@ -547,10 +554,10 @@ gpulab.plot.panels(
 #
 #     ⌈replicas × metric ÷ target⌉        (no change if the ratio is within 10 % of 1)
 #
-# When it scales down, it uses the largest number that it has asked for during the last 5 minutes. By default, it
-# can read only the use of processors and host memory. The utilisation of a GPU has to come through an exporter and
-# an adapter. It is the share of time in which *any* kernel was running, so it cannot exceed 100 %, and
-# it is close to that with one busy user as well as with a hundred.
+# When it scales down, it uses the largest number that it has asked for during the last 5 minutes. By default, it can
+# read only the use of processors and host memory. The utilisation of a GPU has to come through an exporter and an
+# adapter. This utilisation is the share of time in which *any* kernel was running. It cannot exceed 100 %, and it is
+# close to 100 % whether one user or a hundred keep the GPU busy.
 #
 # **Predict.** There are 8 replicas, and the target is a utilisation of 70 %. The load is four times what they can
 # handle. The autoscaler asks again each time that all replicas it asked for are serving. How many times does it ask
@@ -560,19 +567,19 @@ gpulab.plot.panels(
 gpulab.predict("cluster.desired", ...)
 
 # %% [markdown]
-# A replica is not ready when it is ordered. A node may have to start, an image of several GB has to be downloaded,
-# and the weights have to be loaded. This time is called the **delay** of a *cold start*. If you know the load in
-# advance, for example from yesterday's log, you can order replicas early enough.
+# A new replica cannot serve at once. A node may have to start, an image of several GB has to be downloaded, and the
+# weights have to be loaded. This time is called the **delay** of a *cold start*. If you know the load in advance,
+# for example from yesterday's log, you can order replicas early enough.
 #
 # **Do.** Write `autoscale(load, capacity, delay, ready)`, which plans the replicas for a load that is known.
 #
 # - `load` lists the requests per minute for each minute. `capacity` is the number of requests per minute that a
 #   replica can handle, and `delay` is in minutes. All are whole numbers.
-# - `ready` is the number of replicas that serve at minute 0. It is enough for the first `delay` minutes. If you keep
-#   more of them than you need, you pay for them.
+# - `ready` is the number of replicas that already serve at minute 0. They are enough for the first `delay` minutes.
+#   You pay for those that you keep.
 # - Output: for each minute, how many replicas should exist.
-# - A replica that is ordered in minute t is paid for from t on, and serves from t + delay on. If fewer are wanted,
-#   the newest are removed first, and at once.
+# - A replica that is ordered in minute t costs from minute t, and serves from minute t + `delay`. If fewer replicas
+#   are wanted, the newest are removed first, without delay.
 # - **Budget:** there is no minute with too few serving replicas, and the sum of replica-minutes is the smallest
 #   possible.
 #
@@ -616,13 +623,14 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** If a metric saturates, it hides how much is missing, and every further step takes a delay. Scale on what
+# **Why.** A metric that saturates hides how much is missing. At 100 % utilisation and a target of 70 %, the
+# autoscaler asks for only 100/70 = 10/7 times the replicas, and each further step takes another delay. Scale on what
 # is waiting instead: requests in flight, or the length of the queue (part A). Both reactive policies still fail at
 # each rise, for one delay or longer. Only spare replicas or knowledge of the load in advance prevent that. Scaling
 # to **zero** replicas is cheap, but the first user then waits for the whole delay.
 #
-# **Availability.** Suppose that a service needs n replicas, and each is up for the share a of the time, independently
-# of the others. Then a single spare replica makes a large difference:
+# **Availability.** Suppose that a service needs n replicas, and each of them is available for the share a of the
+# time, independently of the others. Then a single spare replica makes a large difference:
 
 
 # %%
@@ -639,8 +647,8 @@ for there in (8, 9, 10):
     )
 
 # %% [markdown]
-# Replicas are not independent if they share a node, a rack or a version. `topologySpreadConstraints` and a
-# `PodDisruptionBudget` help against that.
+# Replicas are not independent if they share a node, a rack or a version. `topologySpreadConstraints` spread them
+# over nodes and racks, and a `PodDisruptionBudget` limits how many of them maintenance may stop at the same time.
 #
 # ## B8 · A manifest
 #
@@ -693,16 +701,16 @@ spec:
 # %% [markdown]
 # A service with GPUs needs more than the schema knows:
 #
-# - GPUs are stated in `limits` as `nvidia.com/gpu`, as a whole number. The limit alone is also the request.
+# - GPUs are stated in `limits` as `nvidia.com/gpu`, as a whole number. The request is then the same.
 # - Kubernetes itself does not taint nodes with GPUs, but cloud providers and administrators do. Here, as in
 #   Google's cloud, nodes with GPUs are **tainted** with `nvidia.com/gpu=present:NoSchedule`. NVIDIA's GPU operator
 #   labels them with `nvidia.com/gpu.product`. A pod has to tolerate the taint and select the label.
-# - Processes exchange tensors through `/dev/shm`, a folder in memory with 64 MB by default. A volume
-#   `emptyDir` with `medium: Memory` is larger, and counts as memory of the container.
-# - A `startupProbe` holds the other probes back while weights are loaded, for failureThreshold × periodSeconds. After
-#   that time, the container is killed.
-# - A rolling update with `maxSurge: 1` starts the new pod *before* it stops an old one. A full cluster has no GPU for
-#   it.
+# - Processes exchange tensors through `/dev/shm`, a folder in memory with 64 MB by default. A volume `emptyDir` with
+#   `medium: Memory` can be larger. Its contents count as memory of the container.
+# - A `startupProbe` holds the other probes back while weights are loaded, for failureThreshold × periodSeconds. Then
+#   the container is killed.
+# - A rolling update with `maxSurge: 1` starts a new pod *before* it stops an old one. A full cluster has no GPU for
+#   the new pod.
 # - Without a tag, or with the tag `latest`, the image is whatever was pushed last.
 
 # %% [markdown]
@@ -805,16 +813,19 @@ spec:
 gpulab.check("cluster.manifest", manifest)
 
 # %% [markdown]
-# **Why.** To the schema, `limits` is a map of quantities, and `nvidia.com/gpu: 0.5` is such a quantity. When you
-# apply the manifest, Kubernetes' API server refuses it, and some other mistakes. But it accepts a missing
-# toleration, a short probe and a small `/dev/shm`. The pod is then pending for ever, is killed while it loads, or
-# dies under load because `/dev/shm` is full.
+# **Why.** To the schema, `limits` is a map of quantities, so `nvidia.com/gpu: 0.5` is valid. When you apply the
+# manifest, Kubernetes' API server refuses this and some other mistakes. But the server accepts a missing toleration,
+# a short probe and a small `/dev/shm`. The pod is then pending for ever, is killed while it loads, or dies under
+# load because `/dev/shm` is full.
 #
 # ## Detective · A cluster with room
 #
 # The pod `rank-0`, which needs 4 H100s and 200 GiB of memory, has been pending since yesterday. The colleague who
-# looks after the dashboard says: "22 GPUs are free, and terabytes of memory. It must be a bug in the scheduler. I would restart it." You may move *one* running pod to another node that can run it. No pod tolerates a taint.
-# `product` is the label that a pod selects.
+# looks after the dashboard says: "22 GPUs are free, and terabytes of memory. It must be a bug in the scheduler. I
+# would restart it."
+#
+# You may move *one* running pod to another node that can run it. No pod tolerates a taint. `product` is the label
+# that a pod selects.
 
 
 # %%
@@ -968,7 +979,7 @@ print(f"in turn {waiting(in_turn(later, 16))}, gang {waiting(gang(later, 16))}, 
 #
 # <details><summary>4. 10 replicas have a utilisation of 100 %, and the target is 50 %. What does the autoscaler ask for, and what is needed?</summary>
 #
-# It asks for 20. How many are needed cannot be read from the utilisation, because it cannot exceed 100 %.
+# It asks for 20. The utilisation does not tell how many are needed, because it cannot exceed 100 %.
 # </details>
 #
 # <details><summary>5. A manifest passes the schema, but its pod restarts every 30 seconds. Why?</summary>
@@ -986,7 +997,7 @@ gpulab.recap("20")
 # |---|---|
 # | GPUs in a manifest | in `limits`, a whole number; request = limit |
 # | MIG on A100 and H100 | 7 compute slices, 8 memory slices; a 4g starts at 0, a 3g at 0 or 4, a 2g at 0, 2 or 4; use the last start first |
-# | share one GPU | MPS: trusted processes, small kernels; MIG: strangers, latency; time-slicing: mostly idle processes |
+# | share one GPU | MPS: trusted processes, small kernels; MIG: untrusted processes, guaranteed latency; time-slicing: mostly idle processes |
 # | pack | by decreasing dominant share, into islands |
 # | gang | all pods or none |
 # | backfill | into gaps, if no earlier job is delayed |

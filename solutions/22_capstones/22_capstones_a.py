@@ -15,8 +15,8 @@
 #
 # **3.5 to 6 hours.** You need lab 12, above all its part B, and lab 11 (Triton).
 #
-# A project has a specification, milestones, a referee and a leaderboard, but nobody shows you the way. You get up
-# to 40 points for correctness, 40 for cost, and 20 for your report.
+# A project has a specification, milestones, a referee and a leaderboard, but no instructions for the steps between
+# them. You get up to 40 points for correctness, 40 for cost, and 20 for your report.
 #
 # By the end of this project, you can
 #
@@ -59,10 +59,10 @@ gpulab.start("22")
 # **Kernels** are written in Triton. The host code launches them. It may use shapes but not contents, and may not
 # compute results itself. Every output initially holds garbage, so each element has to be written.
 #
-# **Counted** are the bytes that loads request, warp instructions, spilled registers and atomics. A count at or
-# below the budget earns all of its points. Between the budget and the naive count the points shrink, on a
-# logarithmic scale. On the leaderboard, *merit* is 0 at the naive count and 100 at the bound, which no kernel can
-# beat.
+# **Counts.** The referee counts the bytes that loads request, the warp instructions, the spilled registers and the
+# atomics. A count at or below the budget earns all of its points. Between the budget and the naive count, the points
+# shrink on a logarithmic scale. On the leaderboard, *merit* is 0 at the naive count and 100 at the bound, which no
+# kernel can beat.
 #
 # **Predict.** 8 query heads share one head of 200 keys, and there are 4 queries in each. With one program for each
 # query head, how many bytes of keys and values are loaded?
@@ -110,13 +110,14 @@ picture.axes.minorticks_off()
 picture
 
 # %% [markdown]
-# **Why.** A tile of 128 rows is useful only if there are 128 rows to work on. Four queries of one head fill a 32nd
-# of it. Together with the other seven heads that use the same keys, they fill a quarter, and the keys are loaded
-# only once. Larger tiles load less, but a block's registers have to hold them: rows × 64 unfinished outputs, and
-# rows × columns scores. If they no longer fit, the report shows `spill_bytes`.
+# **Why.** A tile of 128 rows is useful only if there are 128 rows to work on. Four queries of one head fill 4/128 =
+# 1/32 of it. Together with the other seven heads that use the same keys, there are 8 · 4 = 32 rows, which fill a
+# quarter, and the keys are loaded only once. Larger tiles load less, but a block's registers have to hold them:
+# rows × 64 unfinished outputs, and rows × columns scores. If they no longer fit, the report shows `spill_bytes`.
 #
 # **Predict.** There are 4 query heads and 2 key heads, n = m = 256, causal, and 128 rows of a group in each program.
-# Each program visits the keys up to those of its last row. What percentage of the visited pairs counts?
+# Each program visits the keys up to those of its last row. In what percentage of the visited pairs does the query
+# see the key?
 
 # %%
 gpulab.predict("attention_project.wasted", ...)
@@ -127,8 +128,8 @@ gpulab.predict("attention_project.wasted", ...)
 # **Do.** Write `forward(q, k, v, out, lse, causal)`, which launches your kernel and fills `out` and `lse`.
 #
 # - You may use `q.shape`. A `tl.constexpr` may depend on shapes and on `causal`.
-# - **Budget**, bytes: heads that share keys load them once, also with few queries, and no program loads keys that
-#   none of its rows sees. You may use a tenth more than programs with 128 rows need.
+# - **Budget**, bytes: heads that share keys load them once, even if there are few queries, and no program loads keys
+#   that none of its rows sees. You may load 10 % more than programs with 128 rows need.
 # - **Budget**, instructions: one for each pair of a query and a key that it sees.
 # - **Budget**, registers: no spills.
 #
@@ -285,13 +286,15 @@ plot.panels(
 
 # %% [markdown]
 # **Why.** Causal attention needs only about half of the pairs, so the naive kernel pays twice in both counts. With
-# larger shapes than these, the diagonal becomes a smaller share, and with it the cost of masks. There is a
-# disadvantage: with 128 rows in each, there are few programs. An A100 has 108 SMs, and with fewer blocks than that
-# some of them are idle. Real kernels then split the keys among several programs and merge their results (lab 19).
+# larger shapes than these, the tiles on the diagonal are a smaller share of all tiles, so masks cost relatively
+# less. Large tiles also have a disadvantage: with 128 rows in each program, there are few programs. An A100 has 108
+# SMs, and with fewer blocks than that, some of them are idle. Real kernels then split the keys among several
+# programs and merge their results (lab 19).
 #
 # ## 3 · Milestone 2: backward
 #
-# Let P = exp(S − lse), and for each row shares = Σ dout · out. Then dS = P ∘ (dout · Vᵀ − shares), and
+# Let S be the scores, P = exp(S − lse), and for each row shares = Σ dout · out. Then dS = P ∘ (dout · Vᵀ − shares),
+# where ∘ multiplies element by element, and
 #
 # > dV = Pᵀ · dout, dK = dSᵀ · Q, dQ = dS · K
 #
@@ -310,7 +313,7 @@ gpulab.predict("attention_project.products", ...)
 #
 # - You may launch as many kernels as you like. Logits reach ±20.
 # - **Budget**, atomics: none.
-# - **Budget**, bytes: a tenth more than two loops over tiles of 64 need that skip tiles beyond the diagonal.
+# - **Budget**, bytes: 10 % more than two loops need that go over tiles of 64 and skip tiles beyond the diagonal.
 # - **Budget**, instructions: 2,000 for each 64 × 32 tile that such loops visit.
 #
 # About 90 lines.
@@ -451,10 +454,11 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** One `mma` instruction performs 2,048 multiply-adds. A pair needs 128 of them in forward, and 448 in
-# backward with two loops. That is 128/2,048 = 1/16 and 448/2,048, about 1/5, of an instruction. The rest of your
-# bars are loads, fragments that move through shared memory, exponentials and masks. That is where you can still
-# improve.
+# **Why.** One `mma` instruction performs 2,048 multiply-adds. For each pair, a product takes 64 of them, one for
+# each element of a row. Forward has two products and backward with two loops has seven, so a pair needs 2 · 64 = 128
+# multiply-adds in forward and 7 · 64 = 448 in backward. That is 128/2,048 = 1/16 and 448/2,048, about 1/5, of an
+# instruction. The rest of each of your bars consists of loads, fragments that move through shared memory,
+# exponentials and masks. That is the part that you can still reduce.
 #
 # ## 4 · The referee, and the leaderboard
 #
@@ -468,9 +472,13 @@ gpulab.need(forward, backward)
 leaderboard.enter("attention", "first version")
 
 # %% [markdown]
-# Here is what you can still improve, roughly in this order: tiles of 256 rows with 8 warps (bytes); 64 columns an
-# iteration (instructions); in backward, tiles without masks away from the diagonal, and `exp2`; loading k and v
-# through `tl.make_block_ptr`. Enter each attempt under its own name.
+# You can still try the following, roughly in this order. Enter each attempt under a name that tells it from the
+# others.
+#
+# - Use tiles of 256 rows with 8 warps, which reduces the bytes.
+# - Take 64 columns an iteration, which reduces the instructions.
+# - In backward, leave out the masks in tiles away from the diagonal, and use `exp2`.
+# - Load k and v through `tl.make_block_ptr`.
 #
 # On a GPU, the next cell measures your forward kernel beside PyTorch's fused attention.
 

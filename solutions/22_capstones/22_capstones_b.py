@@ -16,9 +16,9 @@
 # **4.5 to 7 hours.** You need lab 17 (layouts, schedules, pipelines on real ranks) and lab 18 (checkpoints,
 # failures).
 #
-# You plan the training of a published model on a published machine, you write the timetable of its pipeline, and you
-# run a small pipeline of real processes that computes the same as a single process. You get up to 40 points for
-# correctness, 40 for cost, and 20 for your report.
+# The project has three parts. You plan the training of a published model on a published machine, you write the
+# timetable of a pipeline, and you run a small pipeline of real processes that computes the same as a single process.
+# You get up to 40 points for correctness, 40 for cost, and 20 for your report.
 #
 # By the end of this project, you can
 #
@@ -47,14 +47,22 @@ gpulab.start("22")
 # %% [markdown]
 # ## 1 · The specification
 #
-# **The plan** is a dictionary. Its keys `tensor`, `pipeline`, `data`, `micro` and `order` are those of lab 17.
-# `recompute` is the number of layers of each stage for which only the input is kept, from 0 to all. `interval` is the
-# number of seconds of work between two checkpoints. The judge's clock is `runs.days(model, cluster, plan)`. It is a
-# model. Its formulas, its sources and what it leaves out are in `help(layouts.cost)` and `help(runs.days)`.
+# **The plan** is a dictionary. It has seven keys:
 #
-# **The timetable** is a schedule as in lab 17, made of words such as `"F0"`, `"B0"` and `"W0"`. New are separate
-# times for F, B and W, the time of a message between devices, and the **room**: how many micro-batches a device can
-# hold at once. A micro-batch takes up room from the start of its F to the end of its W.
+# | key | value |
+# |---|---|
+# | `tensor`, `pipeline`, `data`, `micro`, `order` | as in lab 17 |
+# | `recompute` | a number of layers of each stage, from 0 to all; of these, only the inputs are kept, and backward computes the rest again |
+# | `interval` | the seconds of work between two checkpoints |
+#
+# The judge uses the days that `runs.days(model, cluster, plan)` returns. They are modelled. The formulas, their
+# sources and what they leave out are in `help(layouts.cost)` and `help(runs.days)`.
+#
+# **The timetable** is a schedule as in lab 17, made of words such as `"F0"`, `"B0"` and `"W0"`. F is the forward
+# pass of a micro-batch, B computes the gradient of its input, and W the gradient of the weights. Three things are
+# new: F, B and W may take different times; a message between devices takes time, too; and a device has limited
+# **room**, which is the number of micro-batches that it can hold at once. A micro-batch takes up room from the start
+# of its F to the end of its W.
 #
 # **The training** runs on real processes, which share nothing but messages. The referee transports and counts the
 # messages. The results are compared with one process in float64.
@@ -95,7 +103,8 @@ print(
 # %% [markdown]
 # ## 2 · Milestone 1: the plan
 #
-# **Predict.** The states of GPT-3 take 16 bytes a parameter. On how many H100s do they fit at least?
+# **Predict.** GPT-3 has 174 billion parameters in its layers, and their states take 16 bytes each. What is the
+# smallest number of H100s, with 80 GB each, in which these states fit?
 
 # %%
 gpulab.predict("training_project.states", ...)
@@ -133,8 +142,8 @@ plot.lines(
 #   parameters on 8 to 128 GPUs with fast and slow links.
 # - Output: a plan with all seven keys of the specification.
 # - An answer should take seconds.
-# - **Budget:** on the worst of three clusters, the run takes at most 1 % longer than with the best plan. Naive is
-#   100 % longer; tensor parallelism over the node with all layers recomputed is even worse.
+# - **Budget:** on the worst of three clusters, the run takes at most 1 % longer than with the best plan. The naive
+#   count is 100 % longer. Tensor parallelism across a whole node with all layers recomputed is even worse than that.
 #
 # About 30 lines.
 
@@ -320,9 +329,9 @@ print(f"{better.makespan:g} instead of {simple.makespan:g}, bound {bound(4, 12, 
 plot.schedule(better.slots, "units of time", peaks=better.peak, until=130)
 
 # %% [markdown]
-# **Why.** The time in which a message travels to the next device and back is idle unless other micro-batches fill
-# it. Each of these takes room, so you pay for slow links with memory. If there is little room, W cannot be delayed
-# until a gap appears, because only its end makes room for the next micro-batch.
+# **Why.** While messages travel to the next device and back, a device is idle unless it works on other
+# micro-batches. Each of these takes up room, so you pay for slow links with memory. If there is little room, W
+# cannot be delayed until a gap appears, because a micro-batch gives up its room only when its W ends.
 
 # %% jupyter={"source_hidden": true}
 gpulab.need(timetable)  # 16 timetables: as many times the seconds that one of yours takes
@@ -369,7 +378,8 @@ gpulab.predict("training_project.table", ...)
 # - Weights stay on their rank, and each micro-batch travels separately.
 # - Tolerance: 1e-4 relative + 1e-5 absolute.
 # - **Budget**, bytes: activations forward, gradients backward, and two gradients of the table.
-# - **Budget**, messages in a row: at most 2 (m + p − 1) in a step, for m micro-batches on p ranks.
+# - **Budget**, messages in a row, which means in the longest chain in which each message waits for the one before:
+#   at most 2 (m + p − 1) in a step, for m micro-batches on p ranks.
 # - Allowed: `send`, `recv`, `isend`, `irecv`, `all_reduce`, `broadcast`.
 #
 # About 45 lines.
@@ -530,9 +540,12 @@ gpulab.need(plan, timetable, train)
 leaderboard.enter("training", "first version")
 
 # %% [markdown]
-# Here is what you can still improve: schedules that look ahead instead of taking whatever can start first (a
-# search, or an integer program); receives that are posted before they are needed (`irecv`), which shortens the
-# chain of messages; and, for the table's gradient on the first rank, sending only the rows of words that occur.
+# Here is what you can still improve:
+#
+# - The schedule can look ahead instead of taking whatever can start first. That takes a search or an integer
+#   program.
+# - Receives can be posted before they are needed (`irecv`), which shortens the chain of messages.
+# - Of the table's gradient, the first rank can send only the rows of words that occur.
 #
 # ## 6 · The report
 #
@@ -585,7 +598,8 @@ leaderboard.enter("training", "first version")
 #
 # <details><summary>3. Why does a device with less room lengthen the whole run?</summary>
 #
-# It has to wait until its oldest micro-batch comes back, so the way through the pipeline is paid for again and again.
+# It has to wait until its oldest micro-batch comes back, so it waits for the way through the pipeline and back many
+# times instead of once.
 # </details>
 #
 # <details><summary>4. Why do tied weights need a message that untied weights do not need?</summary>
@@ -614,8 +628,9 @@ gpulab.recap("22")
 #
 # ### Claims you will meet, and what is right
 #
-# - *Activation checkpointing saves memory at the price of 33 % more time.* That holds for all layers, and for compute
-#   alone. Some layers may be enough, and with tensor parallelism their all-reduces run again as well.
+# - *Activation checkpointing saves memory at the price of 33 % more time.* That holds if all layers are recomputed,
+#   and for compute alone. Recomputing some layers may be enough, and with tensor parallelism their all-reduces run
+#   again as well.
 # - *Zero-bubble schedules have no bubble.* They do if messages take time or if there is little room.
 # - *The loss falls, so the pipeline is right.* It falls with half of a gradient, too.
 #

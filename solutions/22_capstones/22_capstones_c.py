@@ -21,7 +21,7 @@
 # By the end of this project, you can
 #
 # 1. keep a machine busy although its memory is short and its requests do not say how long their outputs will be;
-# 2. say what the tokens of a step cost those requests that wait for their next one;
+# 2. say what the tokens of a step cost the requests that wait for their next token;
 # 3. spend capacity on requests that can still be served in time;
 # 4. read from a run which limit is broken, and why;
 # 5. report what a service can promise, under which load, and what it cannot.
@@ -41,7 +41,7 @@ gpulab.start("22")
 #
 # **The machine** is an A100 with Llama 3 8B, modelled by its roofline (`gpulab.serving.machine`), with one
 # millisecond of overhead a step. It has 32 slots, and blocks of 16 tokens for keys and values. A request needs
-# blocks only for the tokens that it *has*. The engine reserves none for later.
+# blocks only for the tokens that it *has*. The engine reserves no blocks for later tokens.
 #
 # **A policy** is a function of a `state`, decorated with `@serving.policy`. `state` has `now`, `free_blocks`,
 # `free_slots`, `machine` (with `slots`, `blocks`, `step_tokens`, `times` and `blocks_for(tokens)`), and the lists
@@ -51,18 +51,17 @@ gpulab.start("22")
 # |---|---|
 # | `number`, `arrival`, `prompt` | its number, when it arrived, and the tokens of its prompt |
 # | `most`, `made` | the limit on its output, and the output tokens so far |
-# | `left`, `decodes` | the prompt's tokens still to be processed; true if none are left, so it gets a token in each step |
+# | `left`, `decodes` | the prompt's tokens still to be processed; whether none are left, so that it gets a token in each step |
 # | `tokens`, `blocks` | its tokens and blocks in the cache |
 # | `preempted` | how often it has been preempted |
 #
-# The policy returns a dictionary with up to three keys. `admit` lists numbers. `preempt` lists requests that lose
-# their blocks; their `left` becomes prompt + `made`. `prefill` maps a number to the prompt's tokens in this step: 0
-# means that the request waits. Without the key, every prompt is processed whole. At least one request has to make
-# progress.
+# The policy returns a dictionary with up to three keys. `admit` lists the numbers of the requests that start.
+# `preempt` lists those that lose their blocks; their `left` becomes `prompt` + `made`. `prefill` maps a number to
+# the tokens of its prompt that this step processes: 0 means that the request waits. Without the key `prefill`, every
+# prompt is processed whole. At least one request has to make progress.
 #
-# **The limits** (SLO): the first token within 1 s, then 40 ms a token on average. A request counts if it keeps both,
-# and otherwise it counts nothing. **Goodput** is the number of requests that count. Every request must be served, in
-# time or not.
+# **The limits** (SLO): the first token within 1 s, then 40 ms a token on average. A request counts only if it keeps
+# both limits. **Goodput** is the number of requests that count. Every request must be served, in time or not.
 #
 # **The traces** are drawn from seeds. Yours are public, and the judge has others. A policy does not see the length
 # of an output, and your code must not look for it.
@@ -92,8 +91,9 @@ plot.lines(
 # %% [markdown]
 # ## 2 · Milestone 1: keep the machine busy
 #
-# At first, there is no clock: 160 requests are waiting at the start, their lengths follow a Pareto distribution,
-# and `most` = 1,024. If you reserve blocks for the longest possible outputs, you can use only a few slots.
+# At first, no request has a time limit, and only the total time counts. At the start, 160 requests are waiting.
+# Their lengths follow a Pareto distribution, and `most` = 1,024. If you reserve blocks for the longest possible
+# outputs, you can use only a few slots.
 #
 # **Predict.** There are 400 blocks of 16 tokens. If blocks are reserved for a prompt of 96 tokens and an output of
 # 1,024, how many of the 32 slots can be used?
@@ -139,8 +139,8 @@ for name, ran in simple.items():
 # - A request gets more blocks as its tokens grow. If the next tokens of all running requests do not fit, the policy
 #   has to preempt one of them.
 # - Output: a dictionary with `admit`, and `preempt` and `prefill` if you need them.
-# - **Budget:** for all requests at once, at most 120 % of the time that our policy takes. Static batches take 300 %
-#   or more.
+# - **Budget:** with all requests waiting at the start, at most 120 % of the time that our policy takes. Static
+#   batches take 300 % or more.
 #
 # About 20 lines.
 
@@ -193,14 +193,14 @@ plot.lines(
 
 # %% [markdown]
 # **Why.** A step costs nearly the same for 5 requests as for 32, because it reads the weights once. If blocks are
-# held for tokens that never come, slots stay empty. The price of admitting more is an occasional preemption, after
-# which the tokens of one request go through the model a second time.
+# held for tokens that never come, slots stay empty. The price of admitting more requests is an occasional
+# preemption, after which the tokens of one request go through the model a second time.
 #
 # ## 3 · Milestone 2: goodput
 #
-# Now the requests arrive over time, and time counts. There are three traces: **bursts** of three times the mean
-# rate; **heavy tails**, in which a few requests have most of the tokens; and an **adversary**, who sends prompts of
-# 4,096 to 8,192 tokens and long outputs immediately before crowds of short requests.
+# Now the requests arrive over time, and each has the limits of section 1. There are three traces: **bursts** of
+# three times the mean rate; **heavy tails**, in which a few requests have most of the tokens; and an **adversary**,
+# who sends prompts of 4,096 to 8,192 tokens and long outputs immediately before crowds of short requests.
 #
 # **Predict.** Consider the bursts, served first come, first served with reserved blocks. For what percentage of the
 # requests are the limits kept?
@@ -248,8 +248,8 @@ plot.lines(
 #
 # - A step may have at most 1,024 tokens (`machine.step_tokens`), prompts and outputs together.
 # - Every request must be served in the end.
-# - **Budget**, on each of the three traces: 95 % of the requests that our policy serves in time. At 30 % or less,
-#   there are no points for it.
+# - **Budget**, on each of the three traces: 95 % of the number of requests that our policy serves in time. At 30 %
+#   or less of that number, a trace earns no points.
 #
 # About 35 lines.
 
@@ -422,9 +422,13 @@ gpulab.need(batch, serve)
 leaderboard.enter("serving", "first version")
 
 # %% [markdown]
-# Here is what you can still improve: choose the size of pieces by what decoding requests can bear (40 ms a token on
-# average allow more than 256 tokens in a step now and then); preempt a hopeless request before blocks run out;
-# estimate the lengths of outputs from requests that have finished; and give up on requests earlier in bursts.
+# Here is what you can still improve:
+#
+# - Choose the size of pieces by what decoding requests can bear. The limit of 40 ms a token is an average, so now
+#   and then a step may have more than 256 tokens.
+# - Preempt a hopeless request before blocks run out.
+# - Estimate the lengths of outputs from requests that have finished.
+# - In bursts, give up on requests earlier.
 #
 # ## 5 · The report
 #
@@ -441,8 +445,8 @@ leaderboard.enter("serving", "first version")
 # **A report with full points says, for example:**
 #
 # *Promise.* On one A100 with Llama 3 8B, with the first token within a second and 40 ms a token after it: 55 % in
-# time on bursts, 93 % on heavy tails, and 95 % on the adversary's trace. First come, first served has 16, 14 and 35
-# %. During bursts of 60 requests a second, we promise nothing.
+# time on bursts, 93 % on heavy tails, and 95 % on the adversary's trace. First come, first served has 16, 14 and
+# 35 %. During bursts of 60 requests a second, we promise nothing.
 #
 # *Decided.* Without "hopeless last" (order by length only), 42 % are in time on bursts, 92 % on heavy tails, and 95
 # % on the adversary's. It matters in bursts, where many requests in the queue are late. In the other traces, hardly
@@ -452,8 +456,8 @@ leaderboard.enter("serving", "first version")
 # of 1.1 and 2.4 s. Under steady overload the longest would starve, so we would let age count.
 #
 # *Limits.* The times are a roofline: real steps are slower, especially with many short pieces. An adversary who
-# knows the policy splits a long prompt into short ones. In bursts, half of the requests are late even with our
-# policy, which takes another machine and not another policy.
+# knows the policy splits a long prompt into short ones. In bursts, nearly half of the requests are late even with
+# our policy. That takes another machine, not another policy.
 #
 # *Points are taken off* for goodput without its load, for means where the tail is the question, and for a policy that
 # knows the outputs.
@@ -469,7 +473,8 @@ leaderboard.enter("serving", "first version")
 #
 # <details><summary>2. Why not reserve blocks for the longest output?</summary>
 #
-# Most outputs are short, so blocks stay empty, and slots with them. Preempting a request now and then costs less.
+# Most outputs are short, so reserved blocks stay empty, and slots stay empty because no blocks are free. Preempting
+# a request now and then costs less.
 # </details>
 #
 # <details><summary>3. Which request do you preempt?</summary>

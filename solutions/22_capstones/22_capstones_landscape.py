@@ -36,8 +36,8 @@ gpulab.start("22")
 # %% [markdown]
 # ## 1 · Where hardware goes
 #
-# **Predict.** From the V100 (2017) to the B200 (2024), dense float16 rates grew 18 times. How many times did the
-# bandwidth of DRAM grow?
+# **Predict.** From the V100 (2017) to the B200 (2024), dense float16 rates grew by a factor of 18. By what factor
+# did the bandwidth of DRAM grow?
 
 # %%
 gpulab.predict("landscape.bandwidth", ...)
@@ -76,12 +76,12 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** On a B200, a kernel waits for memory if it is below 281 FLOP a byte. On a V100, that was the case below
-# 139. With each shorter format, this ridge moves further up. Most of the following trends are therefore about
-# memory:
+# **Why.** On a B200, a kernel waits for memory if it does fewer than 2,250 TFLOP/s ÷ 8 TB/s = 281 FLOP for each
+# byte. On a V100, this **ridge** was at 125.3 ÷ 0.9 = 139. With each shorter format, it moves further up. Most of
+# the following trends are therefore about memory:
 #
-# - **HBM4** (JEDEC, April 2025) transfers 2,048 bits at a time for each stack. At 8 Gbit/s for each bit, that is
-#   2,048 · 8 / 8 = 2,048 GB/s, about 2 TB/s. HBM3 had 1,024 bits at 6.4 Gbit/s. The GPUs of 2026 use HBM4.
+# - **HBM4** (JEDEC, April 2025) has 2,048 data lines for each stack. At 8 Gbit/s for each line and 8 bits a byte,
+#   that is 2,048 · 8 ÷ 8 = 2,048 GB/s. HBM3 had 1,024 lines at 6.4 Gbit/s. The GPUs of 2026 use HBM4.
 # - **Racks that act as one GPU**: NVLink domains of 72 GPUs (GB200 NVL72, 2024). UALink 1.0 and Ultra Ethernet 1.0
 #   (2025) are the open counterparts. **Optics** move into the package of the switch (NVIDIA's Quantum-X Photonics,
 #   announced in March 2025).
@@ -94,15 +94,15 @@ gpulab.plot.lines(
 # %% [markdown]
 # - **Persistent memory** lost its main product when Intel ended Optane in July 2022. What remains is fast flash
 #   memory.
-# - **Quantum computers** have no known advantage for products of large dense matrices, because loading the data would
-#   take as long as multiplying them. They do not replace GPUs. GPUs decode the errors of quantum computers.
+# - **Quantum computers** have no known advantage for products of large dense matrices, because loading the data
+#   would take as long as multiplying them. They do not replace GPUs, but need GPUs to decode their errors.
 #
-# Ask the same question of all of these: is it *announced*, *shipped*, or *measured by somebody else*?
+# Ask of each of these: is it *announced*, *shipped*, or *measured by somebody else*?
 #
 # ## 2 · What an operation costs
 #
-# **Predict.** Consider the energy of one dense float16 operation at the peak rate. How many times as much does a
-# V100 need as a B200?
+# **Predict.** How many times as much energy does a V100 need as a B200 for one dense float16 operation at the peak
+# rate?
 
 # %%
 gpulab.predict("landscape.picojoule", ...)
@@ -122,9 +122,10 @@ gpulab.plot.bars(
 
 # %% [markdown]
 # Reading costs more energy than computing. In a 45 nm process, a float32 product took 3.7 pJ, and reading 32 bits
-# from DRAM took 640 pJ (M. Horowitz, 2014). HBM2 takes about 4 pJ a *bit* (M. O'Connor et al., 2017), which is
-# about 30 pJ a byte. If a B200 does 281 operations on that byte, they take 281 · 0.44 = 124 pJ, and reading is a
-# quarter of that. If it does only one operation, reading takes 30/0.44, about 70 times as much.
+# from DRAM took 640 pJ (M. Horowitz, 2014). HBM2 takes about 4 pJ a *bit* (M. O'Connor et al., 2017), which is about
+# 30 pJ a byte. A B200 takes 0.44 pJ for each operation (figure above). If it does 281 operations on that byte, they
+# take 281 · 0.44 = 124 pJ, and reading takes a quarter of that. If it does only one operation, reading takes
+# 30/0.44, about 70 times as much.
 #
 # The clock is the other lever. **DVFS**, dynamic voltage and frequency scaling, lowers clock and voltage together,
 # so the power falls faster than the clock. The curve below is a model. It assumes 100 W that are always drawn, 600
@@ -175,8 +176,8 @@ print(
 # %% [markdown]
 # **Green AI** (R. Schwartz et al., 2020) demands that papers report efficiency beside accuracy. Measures that save
 # energy are, in this order: use a smaller model that is good enough; do not compute anything twice (caches); use
-# fewer bits; fill the batch; and run where and when the power is clean. Energy is power × time, so its unit is MWh
-# and never MW.
+# fewer bits; fill the batch; and run where and when the power is clean. Energy is power × time, so its unit is MWh,
+# not MW.
 #
 # ## 3 · Where software goes
 #
@@ -239,9 +240,9 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** All ten answers must be right. Counted bytes and instructions are exact, so one run of each commit is
-# enough. A measured time needs repetitions, a quiet machine, and pairs of runs in alternation (lab 08). Most
-# projects do both: counts on every commit, and times at night.
+# **Why.** The bisection finds the right commit only if all ten answers are right. Counted bytes and instructions are
+# exact, so one run of each commit is enough. A measured time needs repetitions, a quiet machine, and pairs of runs
+# in alternation (lab 08). Most projects do both: counts on every commit, and times at night.
 #
 # ## 4 · What became of DeepSpeed's ideas
 #
@@ -254,15 +255,15 @@ gpulab.plot.bars(
 # | 3-D parallelism | 2020 | standard in Megatron Core and torchtitan, with more dimensions (lab 17) |
 # | LAMB, an optimizer for very large batches | 2019 | batches remain as large as the gradient noise allows; AdamW stayed, and Muon (2024) is the newcomer |
 # | progressive layer dropping (PLD) | 2020 | hardly used: large models see each text only once, so regularisation gains little |
-# | 1-bit Adam, 0/1 Adam | 2021, 2022 | for slow networks; keeping the error lives on in federated learning |
+# | 1-bit Adam, 0/1 Adam | 2021, 2022 | used on slow networks; the idea of keeping the error lives on in federated learning |
 # | sparse attention kernels | 2020 | exact attention became fast (lab 12); sparse attention came back in blocks (2025) |
 # | ZeRO-Offload, ZeRO-Infinity | 2021 | used where memory is short, as in fine-tuning on one node |
 # | inference kernels, MII | 2022 | replaced by vLLM, SGLang and TensorRT-LLM (lab 19) |
 # | DeepSpeed-Chat | 2023 | reinforcement learning from human feedback moved to specialised libraries (TRL, OpenRLHF, verl) |
 # | Ulysses | 2023 | one of two ways to divide long sequences (lab 17), in many frameworks |
 #
-# **Predict.** A gradient is sent with one bit a number instead of float32. How many times fewer bytes are that,
-# without the scales?
+# **Predict.** A gradient is sent with one bit a number instead of float32. By what factor does that reduce the
+# bytes, if the scales are not counted?
 
 # %%
 gpulab.predict("landscape.one_bit", ...)
@@ -270,8 +271,8 @@ gpulab.predict("landscape.one_bit", ...)
 
 # %% [markdown]
 # The one bit is a sign: the vector that is sent is sign(g) · mean |g|. This works only if each rank **keeps the
-# error**, which is the difference between what it wanted to send and what it sent, and adds it to the next
-# gradient. The next cell descends into a bowl with 200 dimensions, with noisy gradients:
+# error**, which is the difference between what it wanted to send and what it sent, and adds it to the next gradient.
+# The next cell minimises a quadratic function of 200 variables by gradient descent with noisy gradients:
 
 
 # %%
@@ -374,7 +375,7 @@ gpulab.plot.lines(
 # | write kernels | project 22 A; then make one operator of a library you use faster, with a test, as a pull request |
 # | train models | project 22 B; then run torchtitan on two GPUs for an evening, and study its trace |
 # | serve models | project 22 C; then run vLLM with your own load, and explain its metrics |
-# | build small devices | the Beyond section of lab 21; then buy a board, and find where this course's model is off by more than 20 % |
+# | build small devices | the Beyond section of lab 21; then buy a board, and find a case in which this course's model is off by more than 20 % |
 # | learn more | read one paper of the list a week, and reproduce its main figure |
 #
 # If you find something wrong here, such as a date, a number or a claim, please tell us (CONTRIBUTING.md).
@@ -383,13 +384,15 @@ gpulab.plot.lines(
 #
 # <details><summary>1. Which kernels do not get 18 times faster from the V100 to the B200?</summary>
 #
-# Those that wait for memory, which get 9 times at best faster, and those in float32 without tensor cores: 5 times.
+# Those that wait for memory become at most 9 times as fast. Those that compute in float32 without tensor cores
+# become about 5 times as fast.
 # </details>
 #
 # <details><summary>2. Does DVFS save energy?</summary>
 #
-# For work that waits for memory, every step down saves energy. For work that is limited by arithmetic, it does so
-# down to a certain clock. Below that, the power that is always drawn costs more.
+# For work that waits for memory, each lower clock saves energy. For work that is limited by arithmetic, this holds
+# only down to a certain clock. Below it, the work takes so long that the power that is always drawn costs more than
+# is saved.
 # </details>
 #
 # <details><summary>3. Which of these can you buy in 2026: HBM4, persistent memory, a quantum speed-up for training?</summary>

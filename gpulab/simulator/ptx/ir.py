@@ -139,7 +139,7 @@ def _split(opcode: str) -> tuple[str, ...]:
 
 
 def by_opcode(question: Callable[[Instruction], Answer]) -> Callable[[Instruction], Answer]:
-    """A function of an instruction whose opcode alone decides: it is asked once for each opcode.
+    """A function of an instruction whose opcode alone decides: `question` is asked once for each opcode.
 
     >>> by_opcode(lambda instruction: "f64" in instruction.parts)(Instruction("add.rn.f64", ()))
     True
