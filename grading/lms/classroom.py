@@ -277,6 +277,7 @@ def grade(
     gradebook.check(course)
     gradebook.check_place(course)
     with alone(course), named_until_it_ends(course, lab_name, folder):
+        gradebook.remember_place(course)
         return _grade(
             course, open_lab(course, lab_name), folder, known, limits, unsafe, workers, scheduler, gpus, tell
         )

@@ -66,12 +66,18 @@ class Graded:
     timestamp: Path | None = None
 
 
+def remember_place(course: Course) -> None:
+    """Note which database elsewhere the class is graded into, before anything is: a later run must not go to
+    another one, and `forget` must know it."""
+    course.home.mkdir(parents=True, exist_ok=True)
+    if course.database and course.place not in (known := course.known_databases()):
+        write_whole(course.databases, "\n".join([*known, course.place, ""]))
+
+
 def register(course: Course, lab: str, notebooks: dict[str, NotebookNode]) -> None:
     """Tell the gradebook of a lab's cells and points, as `nbgrader generate_assignment` does."""
     url = course.db_url
-    course.home.mkdir(parents=True, exist_ok=True)
-    if course.database and course.place not in (known := course.known_databases()):  # `forget` must know it
-        write_whole(course.databases, "\n".join([*known, course.place, ""]))
+    remember_place(course)
     scripts = sysconfig.get_path("scripts")
     if scripts not in os.environ["PATH"].split(
         os.pathsep

@@ -108,9 +108,15 @@ def _copy(submission: Submission, place: Path) -> bool:
 
 
 def _time(submission: Submission, place: Path, known: settings.Settings) -> bool:
-    """Note when it was handed in, as a stamp beside it or the roster says; says whether one does."""
+    """Note when it was handed in, as a stamp beside it or the roster says; says whether one does.
+
+    Of a hand-in that came earlier, the roster's time replaces the one that was noted: somebody corrected it.
+    """
     source, stamp = submission.folder / late.STAMP, place / late.STAMP
-    if not place.is_dir() or (source == stamp and stamp.exists()):
+    if not place.is_dir():
+        return False
+    if source == stamp:
+        late.write_stamp(stamp, submission.who.handed_in, known.zone)
         return stamp.exists()
     if _regular(source) and submission.notebooks:
         shutil.copyfile(source, stamp)

@@ -197,8 +197,12 @@ def _save(course: Course, answer: Answer) -> None:
         "problem": answer.problem,
         "verdicts": [{"old": old and asdict(old), "new": asdict(new)} for old, new in answer.pairs],
     }
-    path = course.regrades / f"{asked.student}@{_safe(asked.lab)}@{asked.path.stem}.json"
-    write_whole(path, json.dumps(record, indent=1, ensure_ascii=False))
+    write_whole(record_of(course, asked), json.dumps(record, indent=1, ensure_ascii=False))
+
+
+def record_of(course: Course, asked: Request) -> Path:
+    """Where the answer to a request is kept."""
+    return course.regrades / f"{asked.student}@{_safe(asked.lab)}@{asked.path.stem}.json"
 
 
 def _safe(lab: str) -> str:

@@ -96,12 +96,12 @@ def _requests(course: Course) -> Iterator[str]:
     """Requests for a regrade that nobody has looked at: beside an answered one its record lies."""
     if not course.regrades.is_dir():
         return
-    answered = {path.stem.rpartition("@")[2] for path in course.regrades.glob("*@*@*.json")}
     found, problems = regrades.requests(course, course.regrades)
-    number = sum(request.path.stem not in answered for request in found) + len(problems)
-    if number:
+    open_ = [request.path.name for request in found if not regrades.record_of(course, request).exists()]
+    if number := len(open_) + len(problems):
         words = "1 request" if number == 1 else f"{number} requests"
-        yield f"{words} for a regrade: python -m grading regrades"
+        which = f" ({texts.some([texts.clean(name, 60) for name in open_], 3)})" if open_ else ""
+        yield f"{words} for a regrade{which}: python -m grading regrades"
 
 
 def _handing_out(

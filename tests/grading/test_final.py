@@ -362,6 +362,24 @@ def test_late_by_an_unknown_time_is_not_final_until_a_person_says_what_it_costs(
         assert (rows(course)["ann"]["state"], exported(course)["ann"]) == ("final", "13.00")
 
 
+def test_a_time_that_is_corrected_in_the_roster_counts_in_the_next_run(
+    school: Class, roster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course = school.course
+    course.settings.write_text(RULE)
+    roster.write_text("id,canvas,handed_in\nann,1,2027-01-16 10:00\n")
+    assert grade(course, late_of_canvas(school, 90), "--export", "canvas") == 0
+    give(course, "ann", 2.0)
+    assert grade(course, "--export", "canvas") == 0
+    assert (rows(course)["ann"]["state"], exported(course)["ann"]) == ("final", "11.70")
+    roster.write_text("id,canvas,handed_in\nann,1,2027-01-17 10:00\n")
+    assert grade(course, "--export", "canvas") == 0
+    assert (rows(course)["ann"]["state"], exported(course)["ann"]) == ("final", "10.40")
+    roster.write_text("id,canvas\nann,1\n")  # the column is gone, and what is known stays known
+    assert grade(course, "--export", "canvas") == 0
+    assert exported(course)["ann"] == "10.40"
+
+
 def test_a_time_that_cannot_be_read_is_not_final_where_being_late_costs_points(
     school: Class, roster: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -209,6 +210,24 @@ def test_a_database_that_is_killed_and_comes_back_loses_and_doubles_nothing(
     assert scores(elsewhere) == dict.fromkeys(students, 11)
     with Gradebook(elsewhere.db_url) as book:
         assert book.db.query(Grade).count() == len(students) * 4  # three test cells and a written answer each
+
+
+def test_a_run_that_is_killed_while_judging_binds_the_class_to_its_database(
+    school: Class, elsewhere: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise the command that goes on would grade into a second gradebook, at home."""
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    school.hand_in("ann")
+    monkeypatch.setattr("grading.lms.classroom._grade", killed)
+    with contextlib.suppress(KeyboardInterrupt):
+        main(["grade", LAB, str(school.folder), "--gradebook", elsewhere.database], school.course)
+    monkeypatch.undo()
+    capsys.readouterr()
+    assert main(["grade", LAB, str(school.folder)], school.course) == 1
+    assert "add --gradebook with its URL" in capsys.readouterr().out
 
 
 def test_what_is_forgotten_is_gone_from_the_database_too(

@@ -103,11 +103,14 @@ def test_other_labs_and_requests_that_wait_are_named(school: Class, capsys: Said
     (course.regrades / "one.toml").write_text(f'student = "ann"\nlab = "{LAB}"\nwhy = "Look again."')
     (course.regrades / "two.toml").write_text(f'student = "ann"\nlab = "{LAB}"\nwhy = "And again."')
     (course.regrades / f"ann@{LAB}@two.json").write_text("{}")
+    by_mail = f'student = "ann@uni.edu"\nlab = "{LAB}"\nwhy = "By mail."'
+    (course.regrades / "ann@uni.edu.toml").write_text(by_mail)
+    (course.regrades / f"ann@uni.edu@{LAB}@ann@uni.edu.json").write_text("{}")
     capsys.readouterr()
     assert main(["grade", other, str(stub), "--export", "canvas"], course) == 0
     assert left(capsys) == [
         "left to do:",
-        "1. 1 request for a regrade: python -m grading regrades",
+        "1. 1 request for a regrade (one.toml): python -m grading regrades",
         f"2. other labs: {LAB} (1 grade not final; nobody's file: no one!)",
     ]
     with course.grades.open() as file:
