@@ -1489,7 +1489,7 @@ panels(
 # | kernel | bytes per element |
 # |---|---|
 # | three launches | printed by the cell below |
-# | ours, blocks of 256, one element per thread | 8.9 |
+# | ours, blocks of 256, one element per thread | 9.5 |
 # | bound | 8: each element loaded once, stored once |
 
 # %%

@@ -178,8 +178,9 @@ def test_a_second_wave_of_blocks_takes_as_long_again():
         return cycles_of(on("A100", chain[blocks, 1024], *arrays(blocks * 1024), 50), "latency")
 
     sms, resident = 108, 2  # blocks of 1,024 threads on an SM
-    assert latency(sms * resident) == latency(1)
-    assert latency(sms * resident + 1) == 2 * latency(1)
+    nearly = {"rel": 1e-4}  # a few blocks find a sector that another one has fetched
+    assert latency(sms * resident) == pytest.approx(latency(1), **nearly)
+    assert latency(sms * resident + 1) == pytest.approx(2 * latency(1), **nearly)
 
 
 @pytest.mark.parametrize(("slower", "faster"), [("T4", "A100"), ("A100", "H200"), ("L4", "H100")])

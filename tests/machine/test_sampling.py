@@ -138,7 +138,9 @@ def test_blocks_that_share_rows_are_estimated_well():
     assert part.simulated < 80 < full.simulated == 256
     assert part.instructions == full.instructions
     assert part.all_traffic.l2_bytes == pytest.approx(full.all_traffic.l2_bytes, rel=0.1)
-    assert part.seconds == pytest.approx(full.seconds, rel=0.1)
+    assert part.seconds == pytest.approx(full.seconds, rel=0.15), (
+        "stretches find in the L2 what others fetched"
+    )
 
 
 def test_the_hottest_address_is_estimated():
