@@ -27,7 +27,7 @@ _prediction = partial(prediction, "landscape", LAB, tolerance=0.1)
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "bandwidth",
-        "From the V100 (2017) to the B200 (2024), dense float16 rates grew 18 times. Growth of DRAM "
+        "From the V100 (2017) to the B200 (2024), dense float16 rates grew by a factor of 18. Growth of DRAM "
         "bandwidth",
         "times",
         _bandwidth("B200") / _bandwidth("V100"),
