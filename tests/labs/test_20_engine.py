@@ -200,7 +200,10 @@ def test_the_figures_before_a_prediction_are_those_of_the_tables():
     assert "take 128 KiB. An H100 is connected by PCIe 5.0, with 63 GB/s in each direction" in text()
     assert float(hardware.link("InfiniBand NDR").per_direction) == 50e9
     assert "over NDR InfiniBand, with 50 GB/s in each direction" in text()
-    assert round(h100.weights / 2e9, 1) == 7.5 and "Of the model's 8 billion weights, only 7.5 billion take part" in text()
+    assert (
+        round(h100.weights / 2e9, 1) == 7.5
+        and "Of the model's 8 billion weights, only 7.5 billion take part" in text()
+    )
 
 
 def test_a_forgotten_decorator_is_named():
