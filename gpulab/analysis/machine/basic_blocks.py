@@ -12,14 +12,19 @@ TEXT = re.compile(r"^(?:@(!?U?P\w+)\s+)?(\S+)")
 TARGET = re.compile(r"`\((\.L_\w+)\)")
 RARELY = ("BRA.DIV", "BRA.CONV")  # taken where a warp's lanes are apart although they should be together
 CONDITION = re.compile(r"\s!?U?P\d,")  # as in BRA.U !UP0, `(.L_x_0)
-LEAVES = frozenset(("EXIT", "RET", "KILL"))
-ENDS = frozenset(("BRA", "BRX", "BRXU", "JMP", "EXIT", "RET", "KILL"))
+LEAVES = frozenset(("EXIT", "RET", "KILL"))  # opcodes at which a thread leaves the kernel
+ENDS = LEAVES | {"BRA", "BRX", "BRXU", "JMP"}
 
 
 def opcode(instruction: MachineInstruction) -> str:
     """The whole opcode, as in ``LDG.E.64``."""
     match = TEXT.match(instruction.text)
     return match[2] if match else ""
+
+
+def base(name: str) -> str:
+    """An opcode up to its first dot: ``LDG`` of ``LDG.E.64``."""
+    return name.partition(".")[0]
 
 
 def guarded(instruction: MachineInstruction) -> bool:
@@ -46,7 +51,7 @@ def split(listing: Sequence[MachineInstruction]) -> list[Block]:
         if instruction.label and pieces[-1]:
             pieces.append([])
         pieces[-1].append(instruction)
-        if opcode(instruction).partition(".")[0] in ENDS:
+        if base(opcode(instruction)) in ENDS:
             pieces.append([])
     pieces = [piece for piece in pieces if piece]
     ways = _ways(pieces)
@@ -56,7 +61,7 @@ def split(listing: Sequence[MachineInstruction]) -> list[Block]:
             tuple(piece),
             number in reached,
             tuple(way for way in ways[number] if way in reached) if number in reached else (),
-            opcode(piece[-1]).partition(".")[0] in LEAVES or (number == len(pieces) - 1),
+            base(opcode(piece[-1])) in LEAVES or number == len(pieces) - 1,
         )
         for number, piece in enumerate(pieces)
     ]
@@ -90,7 +95,7 @@ def _reached(pieces: list[list[MachineInstruction]], ways: list[list[int]]) -> s
 
 def _goes_on(last: MachineInstruction) -> bool:
     """Whether the next block may follow this one's last instruction."""
-    ends = opcode(last).partition(".")[0] in ENDS
+    ends = base(opcode(last)) in ENDS
     depends = guarded(last) or CONDITION.search(last.text) or opcode(last).startswith(RARELY)
     return bool(not ends or depends)
 

@@ -34,9 +34,9 @@ TAG = 46  # bits of a sector's number: addresses have 51 at most
 READ, WRITE, ATOMIC = 0, 1, 2
 # What is counted, in sectors.
 L1_READS, L1_HITS, L2_READS, L2_READ_HITS, L2_WRITES, L2_ATOMICS, DRAM_READS, DRAM_WRITES, L2_LINES = range(9)
-BESIDE = 3
+BESIDE = 3  # in place of a level: the sector came along with its neighbour, and nobody has asked for it
 IN_L1 = 4  # beside a level: the L1 has the sector, or has sent for it
-WORDS = SECTOR // 4
+WORDS = SECTOR // 4  # of a sector
 PENDING = 1 << 18  # lines of atomics that wait to be added up
 LEVELS = ("L1", "L2", "DRAM")  # where the last sector that a warp waits for comes from
 
@@ -140,8 +140,7 @@ class Caches(Observer):
 
 class _Cache:
     """`copies` caches of `nbytes` bytes: tags, sectors that are valid and dirty, the time of last use, and
-    with which instruction each sector came, times 4, plus the level that it came from (BESIDE: it came along
-    with its neighbour and nobody has asked for it)."""
+    with which instruction each sector came, times 4, plus the level that it came from, or BESIDE."""
 
     def __init__(self, nbytes: int, copies: int) -> None:
         sets = max(nbytes // (LINE * WAYS), 1)

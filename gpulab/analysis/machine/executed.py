@@ -26,7 +26,7 @@ from gpulab.simulator.compile.machine_code import MachineInstruction
 from gpulab.simulator.compile.machine_code import sass as listing_of
 from gpulab.simulator.observe import Counts
 
-from .basic_blocks import Block, guarded, opcode, split
+from .basic_blocks import Block, base, guarded, opcode, split
 from .least_squares import nonnegative
 from .pipes import PIPES, opcodes, pipe_of
 from .watching import Seen, watched
@@ -79,7 +79,7 @@ class Executed(Shown):
         """Warp instructions of each opcode, up to its first dot, the most frequent first."""
         found = Counter[str]()
         for instruction, n in zip(self.instructions, self.warps, strict=True):
-            found[opcode(instruction).partition(".")[0]] += n
+            found[base(opcode(instruction))] += n
         return {name: n for name, n in found.most_common() if n}
 
     def card(self) -> Card:
@@ -237,8 +237,11 @@ def executed(listing: Sequence[MachineInstruction], lines: Mapping[int, Line], t
     how many threads there are."""
     blocks = split(listing)
     counted = {line: n.threads for line, n in lines.items()}
-    sure = _votes(blocks, counted, threads, KEPT)
-    likely = _votes(blocks, counted, threads, KEPT | MOSTLY)
+    every = {(i.line, base(opcode(i))) for block in blocks for i in block.instructions}
+    kinds = Counter(line for line, _ in every)
+    one_for_one = {line: n for line, n in counted.items() if kinds[line] <= MANY}
+    sure = _votes(blocks, one_for_one, threads, KEPT)
+    likely = _votes(blocks, one_for_one, threads, KEPT | MOSTLY)
     holders = Counter(
         line for block in blocks if block.reached for line in {i.line for i in block.instructions}
     )
@@ -294,25 +297,19 @@ def _votes(
     blocks: Sequence[Block], lines: Mapping[int, int], threads: int, telling: Set[str]
 ) -> list[list[float]]:
     """For each block how often it runs, by each line of which it has `telling` opcodes."""
-    every = {(i.line, _base(opcode(i))) for block in blocks for i in block.instructions}
-    bases = Counter(line for line, _ in every)
     copies: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for number, block in enumerate(blocks):
         if not block.reached:
             continue
         names = Counter((i.line, opcode(i)) for i in block.instructions if not guarded(i))
         for (line, name), n in names.items():
-            if line in lines and _base(name) in telling and bases[line] <= MANY:
+            if line in lines and base(name) in telling:
                 copies[line][number] = max(n, copies[line].get(number, 0))
     votes: list[list[float]] = [[] for _ in blocks]
     for line, of in copies.items():
         for number, times in _shared(lines[line], of, threads).items():
             votes[number].append(times)
     return votes
-
-
-def _base(name: str) -> str:
-    return name.partition(".")[0]
 
 
 def _shared(count: int, copies: Mapping[int, int], threads: int) -> dict[int, float]:

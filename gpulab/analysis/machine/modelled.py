@@ -39,7 +39,7 @@ Array = np.ndarray
 LAUNCH = float(pipelines.LAUNCH)  # seconds
 INSTRUCTION = 16  # bytes of machine code, from compute capability 7.0 on
 WAVEFRONT = 128  # bytes of shared memory
-BESIDE = ("L2", "DRAM", "atomics", "latency")  # terms that are no part of an SM
+OUTSIDE = ("L2", "DRAM", "atomics", "latency")  # terms that are no part of an SM
 PRODUCTS = ("IMAD", "IMUL", "IDP", "XMAD")  # what the fma pipe does on 64 lanes at most
 
 
@@ -219,8 +219,8 @@ def _launch(gpu: GPU, seen: Seen, held: Occupancy, counts: Counts, traffic: Traf
     )
     turns = -(-waves.busiest // waves.resident)  # of blocks on the busiest SM
     terms.append(Term("latency", turns * alone, "a warp that waits for each result"))
-    beside = [term.cycles for term in terms if term.name in BESIDE]
-    beside.append(max(term.cycles for term in terms if term.name not in BESIDE))
+    beside = [term.cycles for term in terms if term.name in OUTSIDE]
+    beside.append(max(term.cycles for term in terms if term.name not in OUTSIDE))
     cycles = float(np.linalg.norm(beside, float(pipelines.OVERLAP)))
     clock = float(gpu.boost_clock)
     terms.append(Term("launch", LAUNCH * clock, "the start, before and beside all else"))
