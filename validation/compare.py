@@ -15,7 +15,7 @@ from .metrics import TABLE
 Records = Mapping[str, Mapping[str, Mapping[str, Any]]]  # key → size → what was found
 TIMES: dict[str, tuple[str, Callable[[Mapping[str, Any]], float | None]]] = {  # name → (ours, theirs)
     "seconds": ("with its launch, by events", lambda one: one["seconds"]["median"]),
-    "kernel_seconds": ("without, by Nsight Compute", lambda one: one["counters"].get("kernel_seconds")),
+    "kernel_seconds": ("by Nsight Compute", lambda one: one["counters"].get("kernel_seconds")),
 }
 
 

@@ -67,8 +67,8 @@ class Graded:
 
 
 def remember_place(course: Course) -> None:
-    """Note which database elsewhere the class is graded into, before anything is: a later run must not go to
-    another one, and `forget` must know it."""
+    """Note the database elsewhere before the first grade goes there, so that later runs use no other one and
+    `forget` finds it."""
     course.home.mkdir(parents=True, exist_ok=True)
     if course.database and course.place not in (known := course.known_databases()):
         write_whole(course.databases, "\n".join([*known, course.place, ""]))

@@ -110,7 +110,7 @@ def _copy(submission: Submission, place: Path) -> bool:
 def _time(submission: Submission, place: Path, known: settings.Settings) -> bool:
     """Note when it was handed in, as a stamp beside it or the roster says; says whether one does.
 
-    Of a hand-in that came earlier, the roster's time replaces the one that was noted: somebody corrected it.
+    For a hand-in of an earlier run, the roster's time replaces the one noted then: somebody corrected it.
     """
     source, stamp = submission.folder / late.STAMP, place / late.STAMP
     if not place.is_dir():

@@ -8,9 +8,9 @@ are simulated at once take turns, instruction by instruction, warp by warp.
 What no maker publishes is assumed: 16 ways, least recently used goes first, the set is a hash of the line's
 number. Local memory, constants and textures are left out.
 
-A warp waits for the last of its sectors. So each load also counts how far its warps had to wait: for the L1,
-the L2 or DRAM. A sector that another warp asks for in the same instruction is still on its way, and finding
-its place taken saves no time.
+A warp waits for the last of its sectors. So each load also counts what its warps had to wait for: the L1,
+the L2 or DRAM. If another warp has asked for the sector in the same instruction, it is still on its way: the
+caches count a hit, but the second warp waits as long as the first.
 """
 
 from __future__ import annotations

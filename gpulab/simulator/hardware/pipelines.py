@@ -103,8 +103,8 @@ LAUNCH = Figure(
     2.7e-6,
     "s",
     MEASURED,
-    "what Nsight Compute's duration has beside the kernel; from one small kernel to the next, in a full "
-    "queue, gpu-benches has 1.6 on an L40, 2.5 on an H200, 2.7 on an A100",
+    "the part of Nsight Compute's duration that is not the kernel's own work; from one small kernel to "
+    "the next, in a full queue, gpu-benches has 1.6 on an L40, 2.5 on an H200, 2.7 on an A100",
 )
 LAUNCH_BYTES = Figure(
     2500,
