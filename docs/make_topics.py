@@ -19,7 +19,7 @@ TARGET = HERE / "topics.md"
 
 HEAD = """# What the course covers
 
-A line for each topic, with the section that teaches it and the labs that come back to it.
+A line for each topic, with the section that teaches it, the exercises that practise it and the labs that come back to it.
 Written by `docs/make_topics.py` from [topics.toml](topics.toml); a test holds both to the labs.
 """
 
@@ -51,7 +51,8 @@ def row(topic: str, said: dict[str, Any]) -> str:
     link = notebook_of(lab, section) if section else ""
     where = f"[{lab[:2]}, {section}]({link})" if link else f"{lab[:2]}, planned"
     also = ", ".join(other[:2] for other in said.get("also", []))
-    return f"| {topic} | {said['words']} | {where} | {also} |"
+    exercises = ", ".join(f"`{name}`" for name in said.get("exercises", []))
+    return f"| {topic} | {said['words']} | {where} | {exercises} | {also} |"
 
 
 def page() -> str:
@@ -59,10 +60,11 @@ def page() -> str:
     text = (HERE / "topics.toml").read_text(encoding="utf-8")
     topics = tomllib.loads(text)
     taught = sum(said["status"] == "done" for said in topics.values())
-    parts = [HEAD, f"{taught} of {len(topics)} topics are taught.\n"]
+    practised = sum("exercises" in said for said in topics.values())
+    parts = [HEAD, f"{taught} of {len(topics)} topics are taught, {practised} of them with an exercise.\n"]
     for heading, names in themes(text):
         parts.append(f"## {heading}\n")
-        parts.append("| topic | what | lab and section | also in labs |\n|---|---|---|---|")
+        parts.append("| topic | what | lab and section | exercises | also in labs |\n|---|---|---|---|---|")
         parts.append("\n".join(row(name, topics[name]) for name in names) + "\n")
     return "\n".join(parts)
 

@@ -54,7 +54,7 @@ def test_every_topic_of_every_theme_is_in_the_list() -> None:
 
 def test_every_topic_names_its_lab_and_its_state() -> None:
     for topic, row in topics().items():
-        assert set(row) - {"also"} == {"lab", "section", "status", "words"}, topic
+        assert set(row) - {"also", "exercises"} == {"lab", "section", "status", "words"}, topic
         assert row["status"] in ("planned", "done"), topic
         assert len(row["words"]) >= 10, topic
         homes = [row["lab"], *row.get("also", [])]
@@ -103,6 +103,22 @@ def test_the_readme_says_which_labs_are_there() -> None:
             )
         else:
             assert "(" not in title and state == "planned", f"README: lab {number} is not there yet"
+
+
+def test_every_exercise_of_a_topic_is_checked_in_a_notebook() -> None:
+    checked = {
+        name
+        for lab in labs()
+        for nb in notebooks(lab)
+        for cell in nb["cells"]
+        for name in re.findall(r'gpulab\.check\(\s*"([\w.]+)"', "".join(cell["source"]))
+    }
+    named = {name for row in topics().values() for name in row.get("exercises", [])}
+    assert named - checked == set()
+
+
+def test_two_hundred_topics_have_an_exercise() -> None:
+    assert sum(bool(row.get("exercises")) for row in topics().values()) >= 200
 
 
 def test_every_topic_is_taught_in_a_section_of_a_lab_that_is_there() -> None:
