@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from docs import make_topics
+from tests.labs.test_something_to_look_at import DRAWING, SHOWS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -119,6 +120,40 @@ def test_every_exercise_of_a_topic_is_checked_in_a_notebook() -> None:
 
 def test_two_hundred_topics_have_an_exercise() -> None:
     assert sum(bool(row.get("exercises")) for row in topics().values()) >= 200
+
+
+def chapter(lab: str, heading: str) -> list[dict[str, Any]]:
+    """The cells from the `##` heading above a heading to the next one."""
+    for nb in notebooks(lab):
+        cells: list[dict[str, Any]] = []
+        found = False
+        for cell in nb["cells"]:
+            text = "".join(cell["source"]) if cell["cell_type"] == "markdown" else ""
+            if re.search(r"^## ", text, re.MULTILINE):
+                if found:
+                    return cells
+                cells = []
+            cells.append(cell)
+            found = found or re.search(rf"^#+ +{re.escape(heading)}\s*$", text, re.MULTILINE) is not None
+        if found:
+            return cells
+    return []
+
+
+# Projects, which begin with an empty page.
+WITHOUT_A_PICTURE = {"C24.4", "C24.5"}
+
+
+def test_every_topic_has_a_picture_in_its_chapter() -> None:
+    without = {
+        topic
+        for topic, row in topics().items()
+        if not any(
+            (DRAWING if cell["cell_type"] == "markdown" else SHOWS).search("".join(cell["source"]))
+            for cell in chapter(row["lab"], row["section"])
+        )
+    }
+    assert without == WITHOUT_A_PICTURE
 
 
 def test_every_topic_is_taught_in_a_section_of_a_lab_that_is_there() -> None:

@@ -173,6 +173,8 @@ print("f(g(x)) ", f(g))
 # %% [markdown]
 # The sum of the two lines and f(g(x)) are lines again. Only the product is curved. The same is true of matrices: two
 # linear layers, one after the other, are one linear layer.
+#
+# ![The lines f and g, and what becomes of them: their sum and f of g are straight again, and only their product is curved.](drawings/composed.svg)
 
 # %%
 numbers = np.random.default_rng(1)

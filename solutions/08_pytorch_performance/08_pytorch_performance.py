@@ -1155,6 +1155,8 @@ print(f"mapped {microseconds(read_mapped, 3) / 1e3:.2f} ms (measured; the file i
 # N × C × H × W. The **memory format** determines, through the strides, which index runs fastest in memory. By
 # default it is W; in `channels_last` it is C.
 #
+# ![Two channels of six pixels in memory. Contiguous, all pixels of channel 0 come first and then those of channel 1. Channels last, each pixel has its two channels next to each other.](drawings/two_layouts.svg)
+#
 # **Predict.** A tensor of 8 × 64 × 32 × 32 is channels last. How many elements apart are two neighbours in a row?
 
 # %%
@@ -1638,6 +1640,8 @@ counts.append(sum(node.op.startswith("call") for node in graph.nodes))
 print(f"operations in the graph: {counts[0]}; after dead code is removed: {counts[1]}")
 
 # %% [markdown]
+# ![The host launches in 5 µs and goes on, while the GPU works for 200 µs. A clock that is read when the launch returns measures the launch. One that is read after synchronize measures the call.](drawings/launch_returns.svg)
+#
 # On a real GPU, call `torch.cuda.synchronize()` before each reading of the clock, write a buffer larger than the
 # L2 before each call, and return and check the result. Alternatively, use **CUDA events**, which the GPU stamps
 # with the time when it reaches them in the stream. If the GPU is idle by then, the time still includes the host's

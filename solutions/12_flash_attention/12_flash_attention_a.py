@@ -787,6 +787,8 @@ print(
 # | boolean `src_key_padding_mask` of `nn.TransformerEncoder` | True: the key is *ignored* |
 # | float mask, in all of them | it is **added** to the scores |
 #
+# ![The last two of four keys are padding, said three times: to SDPA as true for what takes part, to MultiheadAttention as true for what is ignored, and as numbers that are added to the scores, 0 and minus infinity.](drawings/masks.svg)
+#
 # So a 1/0 mask of floats hides nothing:
 
 # %%

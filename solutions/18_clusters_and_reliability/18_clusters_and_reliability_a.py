@@ -798,6 +798,8 @@ gpulab.plot.bars(
 #
 # These are claims with a date and a source. What is not published is not here.
 #
+# ![GPUs of clusters that companies have described: 16,000 in Meta's RSC, 12,288 in ByteDance's, 24,000 in Meta's cluster for Llama 3, of which a run used up to 16,384.](drawings/claimed_sizes.svg)
+#
 # | who | when | what |
 # |---|---|---|
 # | **OpenAI** | 2020 | GPT-3 was trained on V100s in "a high-bandwidth cluster" of Microsoft (7) |

@@ -1042,6 +1042,8 @@ gpulab.predict("serve.engines", ...)
 #     P = Σ (i = k … n) C(n, i) aⁱ (1 − a)ⁿ⁻ⁱ
 #
 # In practice, replicas rarely fail independently: a bad release stops all of them at once.
+#
+# ![A service needs four replicas. With none to spare, one failure is enough to stop it. With two to spare, two may fail and four are still there.](drawings/spares.svg)
 
 # %%
 price = 3.00  # $ per GPU and hour: an input; look up your own price

@@ -320,6 +320,8 @@ gpulab.plot.lines(
 # do, and how often does it use each byte? GPUs for language models neglect float64: the tensor cores of a B200 do
 # less of it than those of an H100 (lab 02), which matters for simulations.
 #
+# ![Applications by what their GPUs wait for: images and video for arithmetic; proteins, weather and simulation for memory; robots for a deadline at batch 1.](drawings/beyond_text.svg)
+#
 # ## 6 · What to read
 #
 # **First**, in this order, one a day:
@@ -368,6 +370,8 @@ gpulab.plot.lines(
 # 8. Latency and throughput conflict, and no queue resolves that.
 # 9. Every figure has a unit, a data type, a density, a direction and a date.
 # 10. If you cannot measure something, call it modelled.
+#
+# ![The way of work of all labs: count the bytes and operations, predict from them, measure, explain the difference, and change one thing.](drawings/way_of_work.svg)
 
 # %% [markdown]
 # | if you want to | do next |

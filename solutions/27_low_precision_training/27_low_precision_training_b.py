@@ -277,6 +277,8 @@ plot.picture(ax, "More parameters and more tokens both lower the loss of the sma
 # three, and a grid over both exponents finds the pair that leaves the smallest error. The runs must vary N
 # and D independently of each other; otherwise the two terms cannot be told apart.
 #
+# ![The loss over the number of parameters for three budgets of FLOPs. Each curve has a lowest point: left of it the model is too small, right of it too few tokens are left. A larger budget lowers the curve and moves its lowest point to the right.](drawings/budgets.svg)
+#
 # **Do.** Write `forecast(train, budget, target)`, which makes small runs, fits a law to them, and forecasts
 # the best run of `target` FLOPs.
 #

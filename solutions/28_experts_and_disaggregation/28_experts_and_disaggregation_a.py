@@ -440,6 +440,8 @@ plot.timeline(
 #
 # Before a flag was waited for, nothing of its put is visible. That is the worst that real hardware may do,
 # and so a program that reads too early fails here every time.
+#
+# ![Rank 0 puts a row into a slot of rank 1's memory and raises its flag. Rank 1 waits for the flag and reads the slot. Nobody calls receive.](drawings/put_and_flag.svg)
 
 # %% [markdown]
 # The simplest all-reduce with it is the **one-shot** all-reduce: each rank puts its whole array into every

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.plot.drawing import box, cells, column, flow, matrix, note, row, strip, titled, under
+from gpulab.plot.drawing import bars, box, cells, column, flow, label, matrix, note, row, strip, titled, under
 
 from .drawing import Drawing
 
@@ -91,6 +91,36 @@ DRAWINGS = (
             titled("grouped: 2", strip([""] * 2, "ww", 72, 22)),
             titled("multi-query: 1", strip([""], "g", 144, 22)),
             gap=24,
+        ),
+    ),
+    Drawing(
+        ATTENTION,
+        "masks",
+        "The last two of four keys are padding, said three times: to SDPA as true for what takes part, to MultiheadAttention as true for what is ignored, and as numbers that are added to the scores, 0 and minus infinity.",
+        column(
+            *[
+                row(label(name, 170), strip(words, "ggxx", 64, 26))
+                for name, words in (
+                    ("SDPA, boolean", ["True", "True", "False", "False"]),
+                    ("key_padding_mask", ["False", "False", "True", "True"]),
+                    ("float, in all of them", ["0", "0", "−∞", "−∞"]),
+                )
+            ],
+            note("green takes part, hatched is hidden"),
+            gap=8,
+        ),
+    ),
+    Drawing(
+        ATTENTION,
+        "parts_of_peaks",
+        "What each version reached of the dense peak of its GPU: 72 % on the A100, 75 % on the H100, 71 % on the B200.",
+        bars(
+            [
+                ("FA-2, A100", 225, "225 of 312 TFLOP/s", "read"),
+                ("FA-3, H100", 740, "740 of 989 TFLOP/s", "read"),
+                ("FA-4, B200", 1613, "1,613 of 2,250 TFLOP/s", "read"),
+            ],
+            width=240,
         ),
     ),
 )

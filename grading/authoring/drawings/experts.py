@@ -206,4 +206,24 @@ DRAWINGS = (
             gap=40,
         ),
     ),
+    Drawing(
+        EXPERTS,
+        "put_and_flag",
+        "Rank 0 puts a row into a slot of rank 1's memory and raises its flag. Rank 1 waits for the flag and reads the slot. Nobody calls receive.",
+        graph(
+            {
+                "sender": (0, 0.5, box("rank 0", "write", sub="put(1, slot, row)")),
+                "slot": (1.5, 0, box("slot", "read", sub="in rank 1's memory")),
+                "flag": (1.5, 1, box("flag", "good", sub="raised behind the row")),
+                "reader": (3, 0.5, box("rank 1", sub="wait, then read")),
+            },
+            [
+                Edge("sender", "slot", "1.", "write"),
+                Edge("sender", "flag", "2.", "write"),
+                Edge("flag", "reader", "3.", "good"),
+                Edge("slot", "reader", "4.", "read"),
+            ],
+            step=(140, 84),
+        ),
+    ),
 )

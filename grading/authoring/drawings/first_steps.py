@@ -470,4 +470,21 @@ DRAWINGS = (
             gap=40,
         ),
     ),
+    Drawing(
+        NETS,
+        "composed",
+        "The lines f and g, and what becomes of them: their sum and f of g are straight again, and only their product is curved.",
+        curve(
+            [
+                ("f", [(0.02, 0.36), (0.55, 0.96)], "read"),
+                ("g", [(0.02, 0.6), (0.98, 0.25)], "read"),
+                ("f(g(x))", [(0.02, 0.95), (0.94, 0.08)], "good"),
+                ("f · g", [(i / 50, 0.75 - 1.6 * (i / 50 - 0.55) ** 2) for i in range(1, 48)], "write"),
+            ],
+            "x",
+            "value",
+            width=380,
+            height=150,
+        ),
+    ),
 )

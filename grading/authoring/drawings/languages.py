@@ -600,4 +600,30 @@ DRAWINGS = (
             length=80,
         ),
     ),
+    Drawing(
+        "08_pytorch_performance",
+        "two_layouts",
+        "Two channels of six pixels in memory. Contiguous, all pixels of channel 0 come first and then those of channel 1. Channels last, each pixel has its two channels next to each other.",
+        column(
+            row(label("contiguous", 110), strip(list("000000111111"), "rrrrrrwwwwww", 32, 26)),
+            row(label("channels last", 110), strip(list("010101010101"), "rwrwrwrwrwrw", 32, 26)),
+            note("one image in memory; the digit in a cell is its channel"),
+            gap=8,
+        ),
+    ),
+    Drawing(
+        "08_pytorch_performance",
+        "launch_returns",
+        "The host launches in 5 µs and goes on, while the GPU works for 200 µs. A clock that is read when the launch returns measures the launch. One that is read after synchronize measures the call.",
+        column(
+            timeline(
+                [
+                    ("host", [(0, 5, "", "write"), (5, 200, "waits in synchronize", "wait")]),
+                    ("GPU", [(5, 200, "the kernel", "read")]),
+                ],
+                width=440,
+            ),
+            note("without synchronize, the clock is read again behind the narrow bar"),
+        ),
+    ),
 )

@@ -397,4 +397,18 @@ DRAWINGS = (
             length=26,
         ),
     ),
+    Drawing(
+        CLUSTERS,
+        "claimed_sizes",
+        "GPUs of clusters that companies have described: 16,000 in Meta's RSC, 12,288 in ByteDance's, 24,000 in Meta's cluster for Llama 3, of which a run used up to 16,384.",
+        bars(
+            [
+                ("Meta's RSC, 2022", 16000, "16,000 A100", "read"),
+                ("ByteDance, 2024", 12288, "12,288", "read"),
+                ("Meta, 2024", 24000, "24,000 H100", "read"),
+                ("of these for Llama 3", 16384, "up to 16,384", "write"),
+            ],
+            width=220,
+        ),
+    ),
 )

@@ -384,4 +384,47 @@ DRAWINGS = (
             gap=8,
         ),
     ),
+    Drawing(
+        SERVING,
+        "spares",
+        "A service needs four replicas. With none to spare, one failure is enough to stop it. With two to spare, two may fail and four are still there.",
+        column(
+            row(
+                label("no spare", 90),
+                strip(["1", "2", "3", "4", "", ""], "gxgg  ", 48),
+                note("3 of 4: down", 110),
+            ),
+            row(
+                label("two spare", 90),
+                strip(["1", "2", "3", "4", "5", "6"], "gxggxg", 48),
+                note("4 of 6: up", 110),
+            ),
+            gap=10,
+        ),
+    ),
+    Drawing(
+        PROJECTS,
+        "beyond_text",
+        "Applications by what their GPUs wait for: images and video for arithmetic; proteins, weather and simulation for memory; robots for a deadline at batch 1.",
+        row(
+            titled("arithmetic", box("images, video", "write", sub="many steps,\nno causal mask")),
+            titled("memory", box("proteins, weather,\nsimulation", "read", sub="pairs, gathers,\nstencils")),
+            titled("a deadline", box("robots", "good", sub="batches of 1")),
+            gap=24,
+            align="top",
+        ),
+    ),
+    Drawing(
+        PROJECTS,
+        "way_of_work",
+        "The way of work of all labs: count the bytes and operations, predict from them, measure, explain the difference, and change one thing.",
+        flow(
+            box("count", "read", sub="bytes, FLOPs"),
+            box("predict", sub="a limit"),
+            box("measure", "write", sub="or model"),
+            box("explain", sub="the gap"),
+            box("change", "good", sub="one thing"),
+            length=24,
+        ),
+    ),
 )

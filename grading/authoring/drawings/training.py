@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.plot.drawing import box, cells, column, flow, note, row, strip, timeline, titled
+from gpulab.plot.drawing import box, cells, column, curve, flow, note, row, strip, timeline, titled
 
 from .drawing import Drawing
 
@@ -93,6 +93,26 @@ DRAWINGS = (
                 ),
             ),
             gap=14,
+        ),
+    ),
+    Drawing(
+        TRAINING,
+        "budgets",
+        "The loss over the number of parameters for three budgets of FLOPs. Each curve has a lowest point: left of it the model is too small, right of it too few tokens are left. A larger budget lowers the curve and moves its lowest point to the right.",
+        curve(
+            [
+                (name, [(x / 50, low + 2.2 * (x / 50 - best) ** 2) for x in range(*over)], "read")
+                for name, best, low, over in (
+                    ("small budget", 0.3, 0.6, (3, 34)),
+                    ("10 times", 0.48, 0.38, (10, 42)),
+                    ("100 times", 0.66, 0.2, (18, 49)),
+                )
+            ],
+            "parameters (logarithmic)",
+            "loss",
+            width=380,
+            height=160,
+            points=[(0.3, 0.6, ""), (0.48, 0.38, ""), (0.66, 0.2, "")],
         ),
     ),
 )
