@@ -19,8 +19,9 @@ TARGET = HERE / "topics.md"
 
 HEAD = """# What the course covers
 
-A line for each topic, with the section that teaches it, the exercises that practise it and the labs that come back to it.
-Written by `docs/make_topics.py` from [topics.toml](topics.toml); a test holds both to the labs.
+A line for each topic, with the section that teaches it, the exercises that practise it and
+the labs that come back to it. Written by `docs/make_topics.py` from [topics.toml](topics.toml);
+a test holds both to the labs.
 """
 
 
