@@ -52,6 +52,8 @@ class Caches(Observer):
     come from DRAM for the kernel itself, whatever it loads.
     """
 
+    wants_values = False
+
     def __init__(
         self, gpu: GPU, shared_bytes: int = 0, added_up: Set[int] = frozenset(), code_bytes: int = 0
     ) -> None:

@@ -216,6 +216,8 @@ class Counters(Observer):
     does ``tcgen05.mma``, for which one thread asks.
     """
 
+    wants_values = False
+
     def __init__(self) -> None:
         self.counts: Counts | None = None
         self._passes: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])

@@ -45,6 +45,8 @@ IN_FLIGHT, MADE = 0, 1  # where a warpgroup's products are
 class Pipelines(Observer):
     """Follows the data of a launch; read `counts` after the launch."""
 
+    wants_values = False
+
     def __init__(self) -> None:
         self._bytes_arrived = 0
         self._bytes_behind = 0

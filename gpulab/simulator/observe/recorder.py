@@ -115,6 +115,8 @@ class Recorder(Observer):
     `arrays` are the labels that a launch knows; they name what a global address belongs to.
     """
 
+    wants_values = False
+
     def __init__(self, limit: int = 4, arrays: Sequence[ArrayLabel] = ()) -> None:
         self.limit = limit
         self.arrays = tuple(arrays)

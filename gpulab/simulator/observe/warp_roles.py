@@ -52,6 +52,8 @@ class WarpRoles(Observer):
     """Read `actions` after the launch: by warp, in their order. Looking again and again at an mbarrier is one
     wait. `dropped` says whether there were more than are kept."""
 
+    wants_values = False
+
     def __init__(self) -> None:
         self.actions: dict[Warp, list[Action]] = defaultdict(list)
         self.dropped = False

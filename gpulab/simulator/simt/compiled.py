@@ -80,17 +80,8 @@ def fma() -> Callable[[Array, Array, Array], Array]:
     LLVM's fma becomes the processor's own instruction, or a call of libm's where there is none.
     """
     import numba
-    from numba.extending import intrinsic
 
-    @intrinsic
-    def llvm_fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.fma(*arguments)
-
-        return a(a, b, c), build
-
-    def multiply_add(a: Any, b: Any, c: Any) -> Any:
-        return llvm_fma(a, b, c)
+    from .llvm import multiply_add
 
     signatures = ["float32(float32, float32, float32)", "float64(float64, float64, float64)"]
     return _kept(lambda **kept: numba.vectorize(signatures, **kept)(multiply_add))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gpulab.simulator.ptx import Instruction, Module, Special, reads, writes
 
-from . import call_steps, table
+from . import call_steps, stretches, table
 from .executable import Executable, Step
 from .inline import FRAMES, Body
 from .meetings import make_meeting
@@ -66,7 +66,8 @@ def load(
     name = entry or module.entries[0]
     decoder = Decoder(module, name, display_name or name)
     instructions, prefixes, pieces, blocks = _cut_up(decoder.body, stops or ())
-    decoded = [_decode(decoder, instructions, piece) for piece in pieces]
+    readers = stretches.readers(decoder, instructions) if stops is None else None
+    decoded = [_decode(decoder, instructions, piece, readers) for piece in pieces]
     ends: list[End] = [*range(1, len(pieces)), Stop.EXIT]
     for (_, last), targets in zip(blocks, decoder.body.successors, strict=True):
         ends[last] = _end(decoder, pieces[last].final, [blocks[block].first for block in targets])
@@ -138,8 +139,11 @@ class Decoded(NamedTuple):
     meeting: Meeting | None
 
 
-def _decode(decoder: Decoder, instructions: list[Instruction], piece: Piece) -> Decoded:
-    steps: list[Step] = []
+def _decode(
+    decoder: Decoder, instructions: list[Instruction], piece: Piece, readers: dict[int, list[int]] | None
+) -> Decoded:
+    """`readers` are the instructions that read each register; None if every register must be right."""
+    steps: list[tuple[int, Step]] = []
     meeting = None
     for index in range(piece.first, piece.stop):
         op = opcode(instructions[index])
@@ -149,8 +153,10 @@ def _decode(decoder: Decoder, instructions: list[Instruction], piece: Piece) -> 
         if op.name in MEETING:
             meeting = make_meeting(decoder, op)
         elif (step := table.make_step(decoder, op, index)) is not None:
-            steps.append(step)
-    return Decoded(steps, meeting)
+            steps.append((index, step))
+    if readers is None:
+        return Decoded([step for _, step in steps], meeting)
+    return Decoded(stretches.fuse(decoder, instructions, steps, readers), meeting)
 
 
 # ---- segments ------------------------------------------------------------------------------------

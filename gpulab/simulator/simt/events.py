@@ -133,7 +133,12 @@ class State(Protocol):
 
 
 class Observer:
-    """Base of all observers: override what you need. An observer that is not there costs nothing."""
+    """Base of all observers: override what you need. An observer that is not there costs nothing.
+
+    Where no observer wants values, loads may come without what was loaded.
+    """
+
+    wants_values = True
 
     def start(self, program: Program, grid: Index, block: Index) -> None:
         """A launch begins."""

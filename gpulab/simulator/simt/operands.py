@@ -57,6 +57,9 @@ class Decoder:
         self.specials: dict[str, int] = {}
         self.symbol_slots: dict[tuple[str, int], int] = {}
         self.shared_slots: dict[int, int] = {}  # by the offset into shared memory
+        self.sums: dict[
+            tuple[int, int], Callable[[list[Array]], Array]
+        ] = {}  # addresses in a slot, by offset
         self.parameter_slots: dict[tuple[int, np.dtype], int] = {}
         self.parameters = parameter_layout(module.functions[entry].parameters)
         self.kernel_parameters = {parameter.name: parameter.offset for parameter in self.parameters}
@@ -174,8 +177,14 @@ class Decoder:
             value = np.full((1, 1), offset)
             return lambda registers: value
         slot = self.slot(operand.base.name)
+        if (slot, operand.offset) not in self.sums:
+            self.sums[slot, operand.offset] = self._sum(slot, offset)
+        return self.sums[slot, operand.offset]
+
+    def _sum(self, slot: int, offset: np.int64) -> Callable[[list[Array]], Array]:
+        """A function of the registers: the addresses in a register plus an offset."""
         narrow = self.dtypes[slot].itemsize == 4
-        if operand.offset == 0 and not narrow:
+        if offset == 0 and not narrow:
             return lambda registers: registers[slot]
         last: tuple[Array | None, Array] = None, np.empty(0, np.int64)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -154,6 +154,7 @@ class Run:
         self.nearby = frame.nearby
         # By load from shared memory: its last addresses, lanes and elements, if they are alike in all blocks.
         self.placed: dict[int, tuple[Array, Array | None, Array]] = {}
+        self.stretches: dict[object, Any] = {}  # what stretches know about their loads
         self.copies: Copies | None = None
         self.flights: Flights | None = None
         self.products: Products | None = None
@@ -227,6 +228,7 @@ class Run:
         self.on_guarded = listeners("guarded")
         self.on_branch = listeners("branch")
         self.on_access = listeners("access")
+        self.shows_values = any(o.wants_values and type(o).access is not Observer.access for o in observers)
         self.on_barrier = listeners("barrier")
         self.on_mixed = listeners("mixed")
         self.on_warp_sync = listeners("warp_sync")
