@@ -37,6 +37,8 @@ FACES = {
     "gpulab.app.programs.torch_cuda": {"torch"},
     "gpulab.app.pytest_plugin": {"pytest", "_pytest"},
     "gpulab.cutlass": {"cutlass"},
+    "gpulab.simulator.simt.llvm": {"llvmlite", "numba"},
+    "gpulab.simulator.simt.sweeps": {"numba"},
     "gpulab.frontends.triton": {"triton"},
     "gpulab.subjects.models.gpt": {"torch"},
     "gpulab.subjects.models.emulate": {"torch"},
