@@ -79,16 +79,16 @@ def decode_scales(octets: Array, type_: str) -> Array:
 
 
 class Operand(NamedTuple):
-    """A or B: `values` (rows, k) as float64, and the `scales` (rows, blocks) of its blocks along k, None
-    where it has none."""
+    """A or B: `values` (…, rows, k) as float64, and the `scales` (…, rows, blocks) of its blocks along k,
+    None where it has none."""
 
     values: Array
     scales: Array | None = None
 
 
 def multiply_accumulate(a: Operand, b: Operand, c: Array, product: ProductDescriptor) -> Array:
-    """C + A·Bᵀ, (m, n). `a` has m rows, `b` has n, and `c` (m, n) is float64. The result is float32, float16
-    or int32, as the descriptor says."""
+    """C + A·Bᵀ, (…, m, n). `a` has m rows, `b` has n, and `c` (…, m, n) is float64. The result is float32,
+    float16 or int32, as the descriptor says."""
     if product.d_type == "s32":
         return whole_sum(a.values, b.values, c, product.saturates)
     if product.a_type == "e2m1":
@@ -111,7 +111,7 @@ def _sum_of_groups(a: Operand, b: Operand, c: Array, product: ProductDescriptor)
     """C + A·Bᵀ of 4-bit numbers: 16 products at a time are added exactly, then scaled, then cut."""
     assert a.scales is not None and b.scales is not None, "Products of 4-bit numbers have block scales."
     count = product.k // GROUP
-    scale_a, scale_b = (x.repeat(count // x.shape[1], axis=1) for x in (a.scales, b.scales))
+    scale_a, scale_b = (x.repeat(count // x.shape[-1], axis=-1) for x in (a.scales, b.scales))
     smallest = SMALLEST_SCALE[product.scale_type]
     of_a, of_b = exponents(scale_a, smallest), exponents(scale_b, smallest)
     terms = []
@@ -119,9 +119,9 @@ def _sum_of_groups(a: Operand, b: Operand, c: Array, product: ProductDescriptor)
     with np.errstate(invalid="ignore", over="ignore"):  # a NaN among the scales is put right below
         for group in range(count):
             part = slice(group * GROUP, (group + 1) * GROUP)
-            sums = a.values[:, part] @ b.values[:, part].T
-            terms.append(sums * scale_a[:, group, None] * scale_b[None, :, group])
-            top = np.maximum(top, of_a[:, group, None] + of_b[None, :, group])
+            sums = a.values[..., part] @ b.values[..., part].swapaxes(-1, -2)
+            terms.append(sums * scale_a[..., :, None, group] * scale_b[..., None, :, group])
+            top = np.maximum(top, of_a[..., :, None, group] + of_b[..., None, :, group])
         plain = sum(terms, c)
         total = cut_sum(terms, c, top, FRACTION_BITS_OF_GROUPS)
     return np.where(np.isfinite(plain), total, plain)
