@@ -125,9 +125,7 @@ def nibbles_of(words: np.ndarray, rows: int) -> list[list[float]]:
         line = []
         for k in range(64):
             register = k // 32 * (2 if rows > 8 else 1) + row // 8
-            line.append(
-                value(int(words[row % 8 * 4 + k % 32 // 8, register]) >> 4 * (k % 8) & 15, "e2m1")
-            )
+            line.append(value(int(words[row % 8 * 4 + k % 32 // 8, register]) >> 4 * (k % 8) & 15, "e2m1"))
         found.append(line)
     return found
 
@@ -148,9 +146,7 @@ def test_bytes_of_any_two_types_are_multiplied_and_summed_at_once(a, b, d, seed)
     for lane, i in generator.integers(0, (32, 4), (16, 2)).tolist():
         row, column = c_place(lane, i)
         smallest = SMALLEST[a], SMALLEST[b]
-        wanted = scaled_sum(
-            left[row], right[column], float(c[lane, i]), smallest, Fraction(1), d == "f16"
-        )
+        wanted = scaled_sum(left[row], right[column], float(c[lane, i]), smallest, Fraction(1), d == "f16")
         assert float(found[lane, i]) == wanted
 
 
@@ -211,14 +207,20 @@ def test_a_sparse_a_of_bytes_is_spread_as_its_metadata_says():
     a, b = drawn_words(generator, 4), drawn_words(generator, 4)
     metadata = np.full((32, 1), 0x88888888, np.uint32)  # of every four columns the first and the third
     name = opcode("f8f6f4", "e2m1", "e3m2", sparse=".sp::ordered_metadata")
-    body = [fragment(0, 0, 4, "r", 4, True), fragment(1, 4, 4, "r", 4, True), fragment(2, 30, 1, "r", 4, True)]
+    body = [
+        fragment(0, 0, 4, "r", 4, True),
+        fragment(1, 4, 4, "r", 4, True),
+        fragment(2, 30, 1, "r", 4, True),
+    ]
     body += ["mov.f32 %f0, 0f00000000;" f"{name} {braces('f', 4, 4)}, {braces('r', 0, 4)}, "
              f"{braces('r', 4, 4)}, {{%f0, %f0, %f0, %f0}}, %r30, 0;"]  # fmt: skip
     body.append(fragment(3, 4, 4, "f", 4, False))
     text = kernel("\n".join(body), 4, TARGET).replace(".version 8.0", ".version 9.1")
     (found,) = run(text, [a, b, metadata], [np.zeros((32, 4), "f4")])
     left = octets_of(a, 16, "e2m1")
-    right = [x + y for x, y in zip(octets_of(b[:, :2], 8, "e3m2"), octets_of(b[:, 2:], 8, "e3m2"), strict=True)]
+    right = [
+        x + y for x, y in zip(octets_of(b[:, :2], 8, "e3m2"), octets_of(b[:, 2:], 8, "e3m2"), strict=True)
+    ]
     kept = [k for k in range(64) if k % 4 in (0, 2)]
     for lane, i in generator.integers(0, (32, 4), (16, 2)).tolist():
         row, column = c_place(lane, i)

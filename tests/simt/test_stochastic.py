@@ -108,17 +108,17 @@ def test_the_assembler_takes_every_form_for_the_large_gpus_of_blackwell_alone():
     for form, facts in FORMATS.items():
         for relu in ("", ".relu"):
             if facts[4] == 16:
-                bodies += [f"cvt.rs{relu}{sat}.{form}x2.f32 %r1, %f0, %f1, %r0;" for sat in ("", ".satfinite")]
+                bodies += [
+                    f"cvt.rs{relu}{sat}.{form}x2.f32 %r1, %f0, %f1, %r0;" for sat in ("", ".satfinite")
+                ]
             else:
                 target = "%h0" if form == "e2m1" else "%r1"
-                bodies.append(
-                    f"cvt.rs{relu}.satfinite.{form}x4.f32 {target}, {{%f0, %f1, %f2, %f3}}, %r0;"
-                )
+                bodies.append(f"cvt.rs{relu}.satfinite.{form}x4.f32 {target}, {{%f0, %f1, %f2, %f3}}, %r0;")
     text = kernel("\n".join(bodies)).replace(".version 8.0", ".version 8.8")
     text = text.replace("%tid", "%place").replace("%place.x", "%tid.x")  # a name that ptxas keeps for itself
     simt.load(ptx.parse(text))
     for cc in ((10, 0), (10, 3)):
         log, code = link(text.replace("sm_80", f"sm_{cc[0]}{cc[1]}a"), cc)
         assert code, log
-    with pytest.raises(Exception, match="not supported on .target 'sm_120a'"):
+    with pytest.raises(Exception, match=r"not supported on .target 'sm_120a'"):
         link(text.replace("sm_80", "sm_120a"), (12, 0))

@@ -338,7 +338,9 @@ def test_the_assembler_takes_gathers_and_scatters_for_blackwell_alone() -> None:
     ahead = f"cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%map, {box_at(5)}];"
     text = rows_program(map_, "\n".join([gather(map_), scatter(map_), many.replace("WAIT", "AGAIN"), ahead]))
     simt.load(ptx.parse(text))
-    text = text.replace("%tid", "%place").replace("%place.x", "%tid.x").replace(".version 8.0", ".version 8.8")
+    text = (
+        text.replace("%tid", "%place").replace("%place.x", "%tid.x").replace(".version 8.0", ".version 8.8")
+    )
     for target, cc in (("sm_100a", (10, 0)), ("sm_103a", (10, 3))):
         log, code = link(text.replace("sm_80", target), cc)
         assert code, log

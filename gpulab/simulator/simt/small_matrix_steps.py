@@ -93,18 +93,18 @@ class Scales(NamedTuple):
     register: Source
     byte: Source
     thread: Source
-    count: int
+    blocks: int
     type: str
 
     def of(self, run: Run, rows: int) -> Array:
-        """(b, W, rows, count) as float64. Row r of A is in thread r // 8 of a pair of lanes, the pair of lane
+        """(b, W, rows, blocks) as float64. Row r of A is in thread r // 8 of a pair of lanes, the pair of lane
         4·(r mod 8); a column of B in one lane of its four."""
         byte, thread = (_uniform(run, source) for source in (self.byte, self.thread))
         words = gather(run, [self.register])[..., 0].view(U32)
         row = np.arange(rows)
         lane = row % 8 * 4 + row // 8 + thread * (2 if rows > 8 else 1)
         octets = np.ascontiguousarray(words[..., lane]).view(OCTET).reshape(*words.shape[:-1], rows, 4)
-        return decode_scales(octets[..., byte : byte + self.count], self.type)
+        return decode_scales(octets[..., byte : byte + self.blocks], self.type)
 
 
 def _uniform(run: Run, source: Source) -> int:
@@ -174,8 +174,10 @@ def _multiply(decoder: Decoder, op: Opcode, index: int) -> Step:
         if sparse:
             words = gather(run, [metadata])[..., 0]
             x = spread(x, kept_columns(words, "e4m3", m, kind.k, selector))
-        factors = [each.of(run, rows) for each, rows in zip(scales, (m, n), strict=False)] or [None, None]
-        wide = multiply_accumulate(Factor(x, factors[0]), Factor(y, factors[1]), z, product)
+        left, right = Factor(x), Factor(y)
+        if scales:
+            left, right = Factor(x, scales[0].of(run, m)), Factor(y, scales[1].of(run, n))
+        wide = multiply_accumulate(left, right, z, product)
         fragments = wide.reshape(*wide.shape[:-2], m * n)[..., tables.d]
         hand_out(run, slots, contents(fragments, d_type))
 
@@ -248,7 +250,7 @@ def _number(run: Run, index: int, start: Array, column: Array, bits: int) -> Arr
 
 
 def _store(decoder: Decoder, op: Opcode, index: int) -> Step:
-    """``stmatrix`` of bytes: each lane has two of its column in two rows, 8 apart, and stores them as rows."""
+    """``stmatrix`` of bytes: what lies in columns before is stored as rows of 16 bytes."""
     parts = op.instruction.parts
     if "m8n8" in parts:
         return matrix_steps.store_matrix(decoder, op, index)
