@@ -219,7 +219,8 @@ FAMILIES = (
     Family(
         ("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor"),
         "1d to 5d; tile, im2col, tile::gather4 and tile::scatter4; all types of a tensor map; swizzles of "
-        "32, 64, 128 bytes and none; element strides, zeros or NaN outside; no interleaved layouts, no im2col::w",
+        "32, 64, 128 bytes and none; element strides, zeros or NaN outside; no interleaved "
+        "layouts, no im2col::w",
         "each element as a scalar model",
         TEST_TENSOR,
     ),

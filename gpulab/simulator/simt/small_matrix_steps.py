@@ -97,7 +97,7 @@ class Scales(NamedTuple):
     type: str
 
     def of(self, run: Run, rows: int) -> Array:
-        """(b, W, rows, blocks) as float64. Row r of A is in thread r // 8 of a pair of lanes, the pair of lane
+        """(b, W, rows, blocks) as float64. Row r of A is in thread r // 8 of a pair of lanes, that of lane
         4·(r mod 8); a column of B in one lane of its four."""
         byte, thread = (_uniform(run, source) for source in (self.byte, self.thread))
         words = gather(run, [self.register])[..., 0].view(U32)
