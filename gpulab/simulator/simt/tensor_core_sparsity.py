@@ -1,8 +1,9 @@
 """Sparse A of ``tcgen05.mma.sp``: metadata in Tensor Memory says which columns its stored elements have.
 
 Four bits describe a chunk of a row, as in `sparse`. For 16- and 32-bit types a word describes two rows, 8
-apart, and half of their columns; the other half is in the lane 8 further on.
-For 8-bit types the lane of a row holds two words. CUTLASS lays metadata out this way (``tmem_e_frg``), for 128 rows of a block and no fewer.
+apart, and half of their columns; the other half is in the lane 8 further on. For 8-bit types the lane of
+a row holds two words. CUTLASS lays metadata out this way (``tmem_e_frg``), for 128 rows of a block and no
+fewer.
 """
 
 from __future__ import annotations
