@@ -162,6 +162,7 @@ def _ask_for_product(run: Run, multiply: Multiply, row: int, lane: int) -> None:
         tuple(rows),
         tuple((r, tile.pieces) for tile in (b, a) if isinstance(tile, Tile) for r in rows),
         (first, last),
+        None if isinstance(a, Tile) else _held_columns(a, product),
     )
 
     def do() -> None:
@@ -316,6 +317,12 @@ def _tile(run: Run, word: int, mn: int, k: int, type_: str, k_major: bool, blame
 def _shared(run: Run, row: int, tile: Tile) -> Array:
     """The elements of an operand in the shared memory of one block, as float64."""
     return decode_shared_memory(run.shared[row], tile.octets, tile.type)
+
+
+def _held_columns(address: int, product: ProductDescriptor) -> tuple[int, int]:
+    """The first and the last column of an A in Tensor Memory."""
+    first = address & COLUMN
+    return first, first + product.stored * itemsize(product.a_type) // 4 // packed(product.a_type) - 1
 
 
 def _held(run: Run, row: int, address: int, product: ProductDescriptor, lanes: Array) -> Array:
