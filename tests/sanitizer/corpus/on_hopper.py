@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gpulab import cupy as cp
-
-from ..pairs import Pair, marked_lines
+from ..pairs import Pair
 from .data import ramp, zeros
-from .in_cuda_c import Raw, i
+from .in_cuda_c import i
+from .newer import Folder
 
 GPU = "H100"
-FOLDER = Path(__file__).parent / "cuda_hopper"
-
-
-@cache
-def _text(file: str) -> str:
-    return (FOLDER / file).read_text()
-
-
-def _lines(file: str, name: str) -> tuple[int, ...]:
-    """The marked lines of one kernel."""
-    text = _text(file)
-    start = text.index(f" {name}(")
-    body = text[start : text.index("\n}", start)]
-    return marked_lines(body, text.count("\n", 0, start) + 1)
-
-
-class RawOnHopper(Raw):
-    """A kernel of one of the files here."""
-
-    def __init__(self, file: str, name: str, mended: bool):
-        options = ("-DMENDED",) if mended else ()
-        self.kernel, self.gpu = cp.RawKernel(_text(file), name, options), GPU
+FOLDER = Folder("cuda_hopper", GPU)
 
 
 def _pair(
@@ -51,14 +26,7 @@ def _pair(
     file: str = "copies.cu",
     shared: int = 0,
 ) -> Pair:
-    def given() -> tuple[Any, ...]:
-        return tuple(cp.asarray(a) if isinstance(a, np.ndarray) else a for a in arguments())
-
-    def make(mended: bool) -> Raw:
-        return RawOnHopper(file, name, mended)
-
-    spoken = name.replace("_", " ")
-    return Pair(spoken, kind, says, make, grid, block, given, shared, _lines(file, name), "CUDA C")
+    return FOLDER.pair(name, kind, arguments, says, file=file, grid=grid, block=block, shared=shared)
 
 
 def _x() -> tuple[Any, ...]:
@@ -139,12 +107,3 @@ PAIRS = [
     _pair("a_ring_of_stages_with_two_roles", "", _rounds),
     _pair("sums_go_around_a_cluster", "", lambda: (zeros(256),), grid=4),
 ]
-
-
-def kernels_of_the_files() -> set[str]:
-    """All kernels that the files hold."""
-    return {
-        name.replace("_", " ")
-        for file in FOLDER.glob("*.cu")
-        for name in re.findall(r"__global__ void (?:__cluster_dims__\([^)]*\) )?(\w+)\(", file.read_text())
-    }
