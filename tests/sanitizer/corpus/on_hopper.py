@@ -50,6 +50,10 @@ def _of_two() -> tuple[Any, ...]:
     return (zeros(128),)
 
 
+def _of_cluster() -> tuple[Any, ...]:
+    return ramp(64), zeros(128)
+
+
 PAIRS = [
     _pair("one_warp_waits_for_a_bulk_copy", "race", _x, "barriers do not wait for it"),
     _pair("a_barrier_of_the_block_is_taken_for_a_wait", "race", _x, "wait for the mbarrier that counts"),
@@ -72,6 +76,25 @@ PAIRS = [
     _pair("a_bulk_copy_has_an_odd_size", "memory", _x, "of 252 bytes; the size must be a multiple of 16"),
     _pair("a_bulk_copy_goes_to_an_odd_place", "memory", _x, "which is no multiple of 16"),
     _pair("a_copy_names_no_mbarrier", "memory", _x, "an mbarrier that is not initialised"),
+    _pair("every_thread_announces_the_bytes", "endless", _x, "bytes that were announced"),
+    _pair("an_mbarrier_counts_threads_that_never_arrive", "endless", _x, "lacks 32 of 64 arrivals"),
+    _pair("one_warp_arrives_for_two_that_write", "race", _x),
+    _pair("a_consumer_never_gives_a_stage_back", "endless", _rounds, "lacks 32 of 32 arrivals"),
+    _pair(
+        "a_producer_begins_with_the_parity_of_a_consumer",
+        "endless",
+        _rounds,
+        "Is the parity of the wait right?",
+    ),
+    _pair("a_stage_is_given_back_before_it_is_read", "race", _rounds),
+    _pair(
+        "a_store_is_not_committed_before_the_wait", "barrier", _rounds, "overwrites what it has still to read"
+    ),
+    _pair("a_wait_leaves_the_last_copy_on_its_way", "barrier", _x, "its block's shared memory goes with it"),
+    _pair("another_thread_waits_for_the_store", "barrier", _x, "its block's shared memory goes with it"),
+    _pair("a_value_is_left_with_a_neighbour_that_does_not_wait", "race", _of_two, "cluster.sync()", 2),
+    _pair("a_copy_is_sent_to_more_blocks_than_there_are", "memory", _of_cluster, "which has 2 blocks", 2),
+    _pair("a_copy_reaches_one_block_and_two_wait", "endless", _of_cluster, "lacks 256 bytes", 2),
     _pair(
         "a_neighbour_is_read_before_the_cluster_meets", "race", _of_two, "cluster.sync() (barrier.cluster)", 2
     ),
@@ -103,6 +126,8 @@ PAIRS = [
     _warpgroup("a_lane_gives_back_what_its_warp_has_multiplied", ""),
     _warpgroup("another_stage_is_filled_during_a_product", ""),
     _pair("one_thread_waits_and_the_block_meets", "", _x),
+    _pair("two_copies_complete_at_one_mbarrier", "", _x),
+    _pair("two_stores_share_a_wait", "", _x),
     _pair("the_sender_fences_after_all_have_met", "", _x),
     _pair("a_ring_of_stages_with_two_roles", "", _rounds),
     _pair("sums_go_around_a_cluster", "", lambda: (zeros(256),), grid=4),
