@@ -7,6 +7,7 @@ file is current.
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,9 +99,16 @@ FAMILIES = (
     ),
     Family(
         ("cvt",),
-        "all integers and floats, bf16, tf32, packed; pairs of e4m3, e5m2, e2m3, e3m2, e2m1, ue8m0; no rs",
+        "all integers and floats, bf16, tf32, packed; pairs of e4m3, e5m2, e2m3, e3m2, e2m1, ue8m0",
         f"{BITS}: all roundings and saturations",
         TEST_SMALL,
+    ),
+    Family(
+        ("cvt.rs",),
+        "f32 to pairs of f16, bf16; to four e4m3, e5m2, e2m3, e3m2, e2m1; relu, satfinite",
+        "as exact fractions: random bits are added to what is cut, and a carry goes up. Which bits of the "
+        "register belong to which number is our reading: 13 or 16 of each half of it, or a byte",
+        "tests/simt/test_stochastic.py",
     ),
     Family(("mov", "cvta", "isspacep"), "all, vectors", BITS, TEST_INTEGERS),
     Family(
@@ -147,6 +155,13 @@ FAMILIES = (
         TEST_MATRIX,
     ),
     Family(
+        ("mma with a kind",),
+        "f8f6f4, mxf8f6f4, mxf4, mxf4nvf4 of the RTX 50 series: e4m3, e5m2, e2m3, e3m2, e2m1 with block "
+        "scales of ue8m0 and ue4m3; sparse with f8f6f4 and mxf8f6f4",
+        "sums as measured bit for bit by MMA-Sim; e2m3 and e3m2, which it did not measure, as the others",
+        "tests/simt/test_small_matrices.py",
+    ),
+    Family(
         ("wmma",),
         "f16, bf16, tf32, s8, u8, f64",
         "as mma; the layout of a fragment is open: its load or store counts as the fewest requests. "
@@ -164,12 +179,16 @@ FAMILIES = (
     Family(
         ("tcgen05",),
         "alloc, dealloc, relinquish_alloc_permit; ld, st 32x32b 16x32bx2 16x64b 16x128b 16x256b, pack::16b; "
-        "cp 32x128b 128x128b 128x256b; mma f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4, of "
-        "one block and of a pair, A in shared or Tensor Memory; commit, fence, wait",
+        "ld.red; cp 32x128b 64x128b 128x128b 128x256b, unpacking 4 and 6 bits; mma f16, tf32, f8f6f4, i8, "
+        "mxf8f6f4, mxf4, mxf4nvf4, of one block and of a pair, A in shared or Tensor Memory; mma.ws; mma.sp "
+        "of 128 rows a block without block scales; commit, fence, wait. Not ashift, cp 4x256b, and masks of "
+        "zero columns",
         "sums are rounded as measured bit for bit by MMA-Sim: cut to 25 bits, of 4-bit numbers to 35 after "
         "exact sums of 16 products. Work is done when a thread waits at the mbarrier of its commit. An "
-        "allocation that does not fit is a fault and not a wait",
-        TEST_TENSOR_CORES,
+        "allocation that does not fit is a fault and not a wait. A number of 4 bits in a byte of Tensor "
+        "Memory is in the middle, which is our reading; the metadata of sparse products lie as CUTLASS "
+        "lays them",
+        "tests/simt/test_tensor_core_forms.py",
     ),
     Family(
         ("setmaxnreg",),
@@ -178,6 +197,12 @@ FAMILIES = (
         "tests/simt/test_register_pools.py",
     ),
     Family(("ldmatrix", "stmatrix"), "m8n8.b16, x1 x2 x4, trans", BITS, TEST_MATRIX),
+    Family(
+        ("ldmatrix, stmatrix of bytes",),
+        "m16n16.trans of b8, b6x16_p32, b4x16_p64; m8n16 of b6x16_p32, b4x16_p64; stmatrix m16n8.trans.b8",
+        f"{BITS}; numbers of 6 and 4 bits become bytes",
+        "tests/simt/test_small_matrices.py",
+    ),
     Family(
         ("cp",),
         "cp.async ca, cg; commit_group, wait_group, wait_all, mbarrier.arrive",
@@ -193,8 +218,9 @@ FAMILIES = (
     ),
     Family(
         ("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor"),
-        "1d to 5d; tile and im2col; all types of a tensor map; swizzles of 32, 64, 128 bytes and none; "
-        "element strides, zeros or NaN outside; no interleaved layouts",
+        "1d to 5d; tile, im2col, tile::gather4 and tile::scatter4; all types of a tensor map; swizzles of "
+        "32, 64, 128 bytes and none; element strides, zeros or NaN outside; no interleaved "
+        "layouts, no im2col::w",
         "each element as a scalar model",
         TEST_TENSOR,
     ),
@@ -277,7 +303,8 @@ def known() -> set[str]:
 
 def described() -> set[str]:
     """The opcodes that the families above tell of."""
-    return {name.partition(".")[0] for family in FAMILIES for name in family.names}
+    names = (name for family in FAMILIES for several in family.names for name in several.split(", "))
+    return {re.split(r"[. ]", name)[0] for name in names}
 
 
 def page() -> str:

@@ -56,8 +56,9 @@ The corpus holds {total} wrong kernels, each with a corrected twin, and {harmles
 but are right. `gpulab.sanitize` reports {found} of the {total} with the expected class and source lines.
 The tests in `tests/sanitizer/` check this; they also check that it reports nothing for the corrected
 twins, for the kernels that are right, and for the labs' solutions. The table leaves out wrong kernels for
-a GPU of capability 9.0, with bulk copies, mbarriers, clusters and wgmma. These are in
-`tests/sanitizer/corpus/on_hopper.py`, each with a test.
+newer GPUs: those with bulk copies, mbarriers, clusters and wgmma are in
+`tests/sanitizer/corpus/on_hopper.py`, those with Tensor Memory and tcgen05 in `on_blackwell.py` beside
+it, each with a test.
 
 **numba's simulator** (`NUMBA_ENABLE_CUDASIM=1`) ran the half of the corpus that is written in numba. A
 wrong kernel can end there in an error, in a result that differs from its twin's, in no end within

@@ -50,7 +50,7 @@ THOROUGH = tuple(
         "grading/test_sandbox.py", "grading/test_template.py", "grading/test_warm.py",
         "machine/test_modelled.py",
         "plot/test_moving_in_chromium.py",
-        "sanitizer/test_corpus.py", "sanitizer/test_hopper_corpus.py", "sanitizer/test_no_false_alarm.py",
+        "sanitizer/test_corpus.py", "sanitizer/test_newer_corpus.py", "sanitizer/test_no_false_alarm.py",
         "simt/test_wgmma.py", "tracer/test_stepper.py",
         "update/",
     )

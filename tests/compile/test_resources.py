@@ -68,6 +68,13 @@ def test_shared_memory_is_the_kernels_own_on_gpus_that_reserve_some() -> None:
     assert resources(numba_kernel(tile, (FLOATS,), (9, 0)).ptx, (9, 0)).shared_bytes == 1024
 
 
+@pytest.mark.parametrize("cc", [(9, 0), (10, 0), (10, 3), (12, 0)])
+def test_little_shared_memory_is_the_kernels_own_on_every_newer_gpu(cc) -> None:
+    text = ".version 8.8 .target sm_90 .address_size 64 .visible .entry put() { .shared .b8 few[268]; "
+    text += ".reg .b32 %r; mov.u32 %r, few; st.shared.b32 [%r], %r; ret; }"
+    assert resources(text, cc).shared_bytes == 268
+
+
 def test_local_arrays_count_as_local_memory() -> None:
     assert resources(numba_kernel(many_values, (FLOATS,)).ptx).local_bytes >= 256
 

@@ -74,3 +74,62 @@ def test_what_threads_wrote_reaches_the_tensor_cores_by_a_fence():
     writes = found(unfenced, Proxies)
     assert len(writes) == 1 and writes[0].reader == "tcgen05.mma"
     assert "Write that tcgen05.mma may not see" in str(writes[0])
+
+
+# ---- loads and stores that threads must wait for -----------------------------------------------------
+
+USED = """
+    .reg .b32 %m<4>;
+    tcgen05.ld.sync.aligned.32x32b.x2.b32 {{%m0, %m1}}, [%mine];
+    {between}
+    mov.b32 %m2, %m1;
+    {then}
+    st.shared.b32 [tile+40000], %m2;
+    tcgen05.wait::ld.sync.aligned;"""
+
+
+@pytest.mark.parametrize(
+    ("between", "then"), [("", ""), ("add.u32 %m0, %m0, 1;", "tcgen05.wait::ld.sync.aligned;")]
+)
+def test_what_is_used_before_the_wait_for_its_load_is_found(between, then):
+    text = kernel("", middle=USED.format(between=between, then=then))
+    (hazard,) = found(text, TensorCoreHazards)
+    assert hazard.kind == "loading"
+    assert "Load from Tensor Memory not waited for" in str(hazard) and "tcgen05.wait::ld" in str(hazard)
+
+
+@pytest.mark.parametrize(
+    ("between", "then"),
+    [
+        ("tcgen05.wait::ld.sync.aligned;", ""),
+        ("", "tcgen05.wait::ld.sync.aligned;"),  # a compiler's copy may stand before the wait
+        ("mov.b32 %m3, 7; add.u32 %m3, %m3, 1;", "tcgen05.wait::ld.sync.aligned;"),
+    ],
+)
+def test_what_is_used_after_the_wait_for_its_load_is_right(between, then):
+    assert not found(kernel("", middle=USED.format(between=between, then=then)), TensorCoreHazards)
+
+
+def filled(wait: str) -> str:
+    """All threads store an A in Tensor Memory, `wait` and meet, and one asks for the product."""
+    return (
+        kernel(mma().replace("%first", "[%r7]"))
+        .replace(
+            "tcgen05.wait::st.sync.aligned; tcgen05.fence::before_thread_sync;",
+            "tcgen05.wait::st.sync.aligned; add.u32 %r6, %mine, 256;\n"
+            f"tcgen05.st.sync.aligned.32x32b.x1.b32 [%r6], {{%r3}};\n{wait}",
+        )
+        .replace("setp.eq.u32 %lead", "add.u32 %r7, %tmem, 256; setp.eq.u32 %lead")
+    )
+
+
+def test_an_a_whose_store_nobody_waited_for_is_found():
+    (hazard,) = found(filled(""), TensorCoreHazards)
+    assert hazard.kind == "storing"
+    assert "Store to Tensor Memory not waited for" in str(hazard) and "tcgen05.wait::st" in str(hazard)
+    assert not found(filled("tcgen05.wait::st.sync.aligned;"), TensorCoreHazards)
+
+
+def test_a_store_to_columns_that_the_product_does_not_use_may_be_on_its_way():
+    text = filled("").replace("add.u32 %r6, %mine, 256;", "add.u32 %r6, %mine, 300;")
+    assert not found(text, TensorCoreHazards)

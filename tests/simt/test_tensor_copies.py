@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.simulator import simt
+from gpulab.simulator import ptx, simt
+from gpulab.simulator.compile.kernel import CompileError
+from gpulab.simulator.compile.ptxas import link
 from gpulab.simulator.simt.errors import Misaligned, OutOfBounds, WrongDescriptor
 from gpulab.simulator.simt.tensor_maps import NUMBERS, TYPES, TensorMap, decode, encode, encode_tiled
 
@@ -268,6 +270,84 @@ def test_a_map_is_made_in_shared_memory_and_copied_to_global_memory() -> None:
     assert np.array_equal(plain, wanted)
 
 
+# ---- four rows from anywhere ---------------------------------------------------------------------
+
+
+@st.composite
+def maps_of_rows(draw) -> TensorMap:
+    map_ = draw(tiled_maps().filter(lambda m: m.rank == 2))
+    return replace(map_, box=(map_.box[0], 1), element_strides=(1, 1), dimensions=(map_.dimensions[0], 12))
+
+
+def rows_program(map_: TensorMap, what: str) -> str:
+    """`program`, with all five numbers of a column and four rows in registers."""
+    return program(map_, what, offsets=3)
+
+
+def gather(map_: TensorMap) -> str:
+    text = load(replace(map_, box=(map_.box[0], 4)), "tile::gather4")
+    return text.replace(box_at(2), box_at(5))
+
+
+def scatter(map_: TensorMap) -> str:
+    return store(map_, mode="tile::scatter4").replace(box_at(2), box_at(5))
+
+
+def four_rows(map_: TensorMap, points: list[int]) -> list[tuple[int, bool, int]]:
+    """The elements of four rows, each a box of its own, which lie in shared memory as if they were one box."""
+    found = []
+    for row in points[1:]:
+        found += one_by_one(map_, [points[0], row], 0)
+    size = map_.type.itemsize
+    return [
+        (address, inside, swizzled_bit_by_bit(START + i * size, map_.span))
+        for i, (address, inside, _) in enumerate(found)
+    ]
+
+
+@given(maps_of_rows(), st.data(), st.integers(0, 99), st.sampled_from(EVERY))
+def test_a_gather_brings_four_rows_that_lie_anywhere(map_, data, seed, schedule) -> None:
+    points = [data.draw(st.integers(-4, 9)), *(data.draw(st.integers(-2, 13)) for _ in range(4))]
+    tensor, shared = contents(map_, seed)
+    found = run(rows_program(map_, gather(map_)), map_, points, tensor, shared, schedule)
+    expected, size = shared.copy(), map_.type.itemsize
+    fill = np.frombuffer(map_.fill.to_bytes(size, "little"), np.uint8)
+    for address, inside, place in four_rows(map_, points):
+        at = address - map_.address
+        expected[place : place + size] = tensor[at : at + size] if inside else fill
+    assert np.array_equal(found["shared"], expected)
+
+
+@given(maps_of_rows(), st.data(), st.integers(0, 99), st.sampled_from(EVERY))
+def test_a_scatter_leaves_four_rows_where_it_is_told(map_, data, seed, schedule) -> None:
+    rows = data.draw(st.lists(st.integers(-2, 13), min_size=4, max_size=4, unique=True))
+    points = [data.draw(st.integers(-4, 9)), *rows]
+    tensor, shared = contents(map_, seed)
+    found = run(rows_program(map_, scatter(map_)), map_, points, tensor, shared, schedule)
+    expected, size = tensor.copy(), map_.type.itemsize
+    for address, inside, place in four_rows(map_, points):
+        if inside:
+            at = address - map_.address
+            expected[at : at + size] = shared[place : place + size]
+    assert np.array_equal(found["tensor"], expected)
+
+
+def test_the_assembler_takes_gathers_and_scatters_for_blackwell_alone() -> None:
+    map_ = decode(encode_tiled("f32", 0, (40, 20), (160,), (32, 1), span=128))
+    many = gather(map_).replace("[%rd0];", "[%rd0], %h0;").replace("::bytes", "::bytes.multicast::cluster")
+    ahead = f"cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%map, {box_at(5)}];"
+    text = rows_program(map_, "\n".join([gather(map_), scatter(map_), many.replace("WAIT", "AGAIN"), ahead]))
+    simt.load(ptx.parse(text))
+    text = (
+        text.replace("%tid", "%place").replace("%place.x", "%tid.x").replace(".version 8.0", ".version 8.8")
+    )
+    for target, cc in (("sm_100a", (10, 0)), ("sm_103a", (10, 3))):
+        log, code = link(text.replace("sm_80", target), cc)
+        assert code, log
+    with pytest.raises(CompileError, match="ptxas refuses"):
+        link(text.replace("sm_80", "sm_90a"), (9, 0))
+
+
 # ---- wrong use -----------------------------------------------------------------------------------
 
 GOOD = decode(encode_tiled("f32", 0, (40, 20), (160,), (32, 8), span=128))
@@ -280,10 +360,11 @@ GOOD = decode(encode_tiled("f32", 0, (40, 20), (160,), (32, 8), span=128))
         ({}, load(GOOD).replace("[%map,", "[%tensor,"), WrongDescriptor, "uses a tensor map that breaks a rule"),
         ({}, load(GOOD).replace("[%map,", "[%map+16,"), OutOfBounds, "uses a tensor map at 0x"),
         ({}, load(GOOD, "im2col", ", {}"), WrongDescriptor, "The tensor map is tiled, but the copy is im2col"),
+        ({}, gather(GOOD), WrongDescriptor, "whose box is 1 row, not a box of 8 rows"),
         ({"dimensions": (40, 2000)}, load(GOOD), OutOfBounds, "begins in tensor and runs 128 bytes behind its end"),
         ({}, load(GOOD).replace(f"+{START}", f"+{ROOM - 128}"), OutOfBounds, "of 1,024 bytes at byte"),
     ],
-    ids=["shared", "no map", "place of the map", "mode", "tensor too large", "box too large"],
+    ids=["shared", "no map", "place of the map", "mode", "rows", "tensor too large", "box too large"],
 )  # fmt: skip
 def test_a_wrong_tensor_copy_is_told(change, what, error, words) -> None:
     map_ = replace(GOOD, **change)

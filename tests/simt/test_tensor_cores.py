@@ -567,12 +567,6 @@ def test_a_descriptor_that_cannot_be_is_named_with_its_value(named, match):
     fault(kernel(mma()), WrongMatrix, match, **named)
 
 
-def test_an_a_of_six_or_four_bits_in_tensor_memory_is_refused_in_words():
-    text = kernel("add.u32 %r7, %tmem, 256;\n" + mma("f8f6f4").replace("%first", "[%r7]"))
-    descriptor = instruction_descriptor(128, 64, 1, 5, 0)
-    fault(text, WrongMatrix, "knows such an A in shared memory only", descriptor=descriptor)
-
-
 def test_a_pair_needs_a_cluster_and_its_even_block():
     fault(kernel(mma(group=2)), WrongMatrix, "a cluster of 1 block has no pairs")
     second = kernel(mma(group=2), group=2).replace("setp.eq.u32 %q, %block, 0;", "setp.eq.u32 %q, %block, 1;")

@@ -17,7 +17,7 @@ TENSOR_TYPES: Mapping[str, str] = {
     "e4m3": "float8",
     "e5m2": "float8",
 }
-# The kinds of ``tcgen05.mma``, whose descriptor and not whose opcode says more.
+# The kinds of ``tcgen05.mma`` and of Blackwell's ``mma``. Of ``tcgen05.mma`` the opcode says no more.
 KINDS: Mapping[str, str] = {
     "kind::f16": "float16",
     "kind::tf32": "tfloat32",
@@ -39,8 +39,9 @@ def matrix_dtype(instruction: Instruction) -> str | None:
     factors. ``wmma.mma`` names no factors of float16.
     """
     parts = instruction.parts
-    if parts[:2] == ("tcgen05", "mma"):
-        return next((KINDS[part] for part in parts if part in KINDS), None)
+    kind = next((part for part in parts if part in KINDS), None)
+    if parts[:2] == ("tcgen05", "mma") or (parts[0] == "mma" and kind):
+        return KINDS.get(kind or "")
     if parts[0] != "mma" and parts[:2] not in (("wmma", "mma"), ("wgmma", "mma_async")):
         return None
     types = [part for part in parts if part in TENSOR_TYPES or part in _TOTALS]

@@ -51,6 +51,18 @@ WORDS = {
         "overwrites an operand in shared memory too early",
         "wait at the mbarrier of a tcgen05.commit behind the product, and only then fill the tile again.",
     ),
+    "loading": (
+        "Load from Tensor Memory not waited for",
+        "loads registers from Tensor Memory",
+        "uses one of them before it is there",
+        "tcgen05.wait::ld between the load and the first use of what it loads.",
+    ),
+    "storing": (
+        "Store to Tensor Memory not waited for",
+        "stores registers to Tensor Memory",
+        "asks for a product that uses these columns before the store is done",
+        "tcgen05.wait::st by the threads that stored, then a barrier, and only then tcgen05.mma.",
+    ),
     "unfenced": (
         "Registers not fenced",
         "writes a register of the product",
@@ -98,7 +110,7 @@ class _Flight:
 
 
 @dataclass(frozen=True)
-class _Touch:
+class Touch:
     """Registers that an instruction reads and writes. A copy writes what `copied` has (empty: a literal)."""
 
     index: int
@@ -127,13 +139,13 @@ class WarpgroupHazards(Observer):
         self._program, self._grid, self._block = program, grid, block
         instructions = program.instructions
         products = [i for i, each in enumerate(instructions) if each.parts[:2] == ("wgmma", "mma_async")]
-        self._sums = {i: _registers(instructions[i].operands[0]) for i in products}
-        self._held = {i: _registers(instructions[i].operands[1]) for i in products}
+        self._sums = {i: registers_in(instructions[i].operands[0]) for i in products}
+        self._held = {i: registers_in(instructions[i].operands[1]) for i in products}
         self._looks = bool(products)
         self._of_products = _with_copies(
             program, set[str]().union(*self._sums.values(), *self._held.values())
         )
-        self._touches: dict[tuple[int, int], list[_Touch]] = {}
+        self._touches: dict[tuple[int, int], list[Touch]] = {}
         self._chunks: dict[int, tuple[Chunk, _State]] = {}
         self._now: _Flight | None = None  # whose operands the next accesses are
 
@@ -152,10 +164,10 @@ class WarpgroupHazards(Observer):
         for touch in self._touched(first, stop):
             for flight in state.flights:
                 if (both := flight.waiting & here).any():
-                    self._touch(flight, touch, _lanes(both, chunk) & _full(lanes, chunk), chunk)
+                    self._touch(flight, touch, _lanes(both, chunk) & all_lanes(lanes, chunk), chunk)
             self._note(state, touch, here)
 
-    def _touch(self, flight: _Flight, touch: _Touch, who: Array, chunk: Chunk) -> None:
+    def _touch(self, flight: _Flight, touch: Touch, who: Array, chunk: Chunk) -> None:
         """A register of a product on its way is touched. Copies of it are the compiler's, and on their way,
         too."""
         if touch.copied:
@@ -168,7 +180,7 @@ class WarpgroupHazards(Observer):
             self._tell("reused", flight.index, touch.index, who, chunk)
 
     @staticmethod
-    def _note(state: _State, touch: _Touch, here: Array) -> None:
+    def _note(state: _State, touch: Touch, here: Array) -> None:
         """Remember what a thread writes. What a copy holds was written where its source was; constants are
         there before everything else."""
         for name in touch.written:
@@ -216,11 +228,11 @@ class WarpgroupHazards(Observer):
     def _state(self, chunk: Chunk) -> _State:
         return self._chunks.setdefault(id(chunk), (chunk, _State()))[1]
 
-    def _touched(self, first: int, stop: int) -> list[_Touch]:
+    def _touched(self, first: int, stop: int) -> list[Touch]:
         """How the instructions of a segment touch registers of products."""
         known = self._touches.get((first, stop))
         if known is None:
-            all_ = (_touch_of(self._program, index) for index in range(first, stop))
+            all_ = (touch_of(self._program, index) for index in range(first, stop))
             known = [t for t in all_ if not self._of_products.isdisjoint(t.read | t.written)]
             self._touches[first, stop] = known
         return known
@@ -253,7 +265,7 @@ class WarpgroupHazards(Observer):
         if hit.any():
             rows = np.zeros((access.chunk.blocks.size, 1), bool)
             rows[row[hit]] = True
-            who = rows & _full(access.lanes, access.chunk)
+            who = rows & all_lanes(access.lanes, access.chunk)
             self._tell("overwritten", flight.index, access.index, who, access.chunk)
 
     def _tell(self, kind: str, first: int, second: int, who: Array, chunk: Chunk) -> None:
@@ -276,19 +288,19 @@ class WarpgroupHazards(Observer):
         )
 
 
-def _touch_of(program: Program, index: int) -> _Touch:
+def touch_of(program: Program, index: int) -> Touch:
     instruction = program.instructions[index]
     copied = None
     if instruction.parts[0] == "mov" and isinstance(instruction.operands[0], Register):
         source = instruction.operands[1]
         if isinstance(source, Register | Immediate):
             copied = source.name if isinstance(source, Register) else ""
-    return _Touch(index, frozenset(reads(instruction)), frozenset(writes(instruction)), copied)
+    return Touch(index, frozenset(reads(instruction)), frozenset(writes(instruction)), copied)
 
 
 def _with_copies(program: Program, names: set[str]) -> frozenset[str]:
     """Some registers, those that they are copied from, and those that they are copied to."""
-    copies = [t for i in range(len(program.instructions)) if (t := _touch_of(program, i)).copied]
+    copies = [t for i in range(len(program.instructions)) if (t := touch_of(program, i)).copied]
     found, before = set(names), 0
     while len(found) > before:
         before = len(found)
@@ -298,13 +310,13 @@ def _with_copies(program: Program, names: set[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _registers(operand: Operand) -> frozenset[str]:
+def registers_in(operand: Operand) -> frozenset[str]:
     """The registers of a list; none for the descriptor of a matrix in shared memory."""
     items = operand.items if isinstance(operand, Vector) else ()
     return frozenset(item.name for item in items if isinstance(item, Register))
 
 
-def _full(lanes: Array | None, chunk: Chunk) -> Array:
+def all_lanes(lanes: Array | None, chunk: Chunk) -> Array:
     shape = chunk.blocks.size, chunk.lanes_per_block
     return np.broadcast_to(True if lanes is None else lanes, shape)
 
@@ -312,7 +324,7 @@ def _full(lanes: Array | None, chunk: Chunk) -> Array:
 def _warpgroups(lanes: Array | None, chunk: Chunk) -> Array:
     """The warpgroups (B, G) of some lanes."""
     count = chunk.lanes_per_block // WARPGROUP
-    whole = _full(lanes, chunk)[:, : count * WARPGROUP].reshape(-1, count, WARPGROUP)
+    whole = all_lanes(lanes, chunk)[:, : count * WARPGROUP].reshape(-1, count, WARPGROUP)
     return np.asarray(whole.any(axis=-1))
 
 
@@ -325,7 +337,7 @@ def _lanes(warpgroups: Array, chunk: Chunk) -> Array:
 
 def _places(access: Access) -> tuple[Array, Array]:
     """The row of each lane of an access, and the chunk that it touches: the first and the last of them."""
-    row, lane = np.nonzero(_full(access.lanes, access.chunk))
+    row, lane = np.nonzero(all_lanes(access.lanes, access.chunk))
     address = np.broadcast_to(access.address, (access.chunk.blocks.size, access.chunk.lanes_per_block))
     first = address[row, lane]
     return np.concatenate([row, row]), np.concatenate([first, first + access.size - 1]) // CHUNK

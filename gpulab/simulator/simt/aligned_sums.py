@@ -71,14 +71,14 @@ def _sum_by_columns(
 
 
 def cut_sum(terms: Iterable[Array], c: Array, top: Array, bits: int) -> Array:
-    """C and all `terms`, each an array of its own that is overwritten, cut to `bits` fraction bits below the
-    exponent `top`."""
+    """C and all `terms`, each an array of its own that may be overwritten, cut to `bits` fraction bits below
+    the exponent `top`."""
     unit = np.ldexp(1.0, top - bits)
     scale = 1.0 / unit
     total = np.trunc(c * scale)
     for term in terms:
-        term *= scale
-        total += np.trunc(term, out=term)
+        scaled = np.multiply(term, scale, out=term if term.shape == scale.shape else None)
+        total += np.trunc(scaled, out=scaled)
     return total * unit
 
 

@@ -111,6 +111,7 @@ class TensorProduct:
     rows: tuple[int, ...]
     reads: tuple[tuple[int, np.ndarray], ...]
     columns: tuple[int, int]
+    held: tuple[int, int] | None = None  # columns of an A in Tensor Memory
     size: int = 16
 
     @property

@@ -35,17 +35,17 @@ ALIGNED = ("f16", "bf16", "tf32", "f32")
 # ---- fragments ------------------------------------------------------------------------------------
 
 
-def _registers(decoder: Decoder, operand: Operand, dtype: np.dtype) -> list[Source]:
+def registers_of(decoder: Decoder, operand: Operand, dtype: np.dtype) -> list[Source]:
     items = operand.items if isinstance(operand, Vector) else (operand,)
     return [decoder.source(item, dtype) for item in items]
 
 
-def _slots(decoder: Decoder, operand: Operand) -> list[int | None]:
+def slots_of(decoder: Decoder, operand: Operand) -> list[int | None]:
     items = operand.items if isinstance(operand, Vector) else (operand,)
     return [decoder.destination(item) for item in items]
 
 
-def _gather(run: Run, registers: list[Source]) -> Array:
+def gather(run: Run, registers: list[Source]) -> Array:
     """(b, W, 32, registers), contiguous, so that a view splits packed registers into elements."""
     values = [source.value(run.registers) for source in registers]
     rows = max(v.shape[0] for v in values)
@@ -53,7 +53,7 @@ def _gather(run: Run, registers: list[Source]) -> Array:
     return np.stack(wide, axis=-1).reshape(rows, -1, 32, len(values))
 
 
-def _hand_out(run: Run, slots: list[int | None], values: Array) -> None:
+def hand_out(run: Run, slots: list[int | None], values: Array) -> None:
     """values (b, W, 32, registers) → one register each, in the register's own type."""
     for i, slot in enumerate(slots):
         if slot is not None:
@@ -62,19 +62,19 @@ def _hand_out(run: Run, slots: list[int | None], values: Array) -> None:
             run.put(slot, flat if flat.dtype == dtype else flat.view(dtype))
 
 
-def _register_dtype(type_: str) -> np.dtype:
+def register_dtype(type_: str) -> np.dtype:
     """How a fragment's registers are read: whole floats as they are, all packed elements as 32-bit words."""
     return DTYPES[type_] if type_ in ("f64", "f32", "s32") else I32
 
 
-def _decode(values: Array, type_: str) -> Array:
+def accumulators(values: Array, type_: str) -> Array:
     """Register contents (…, registers) → accumulator elements (…, elements)."""
     if type_ == "f16":
         return values.view(np.float16).astype(np.float64)
     return values.astype(np.int64 if type_ == "s32" else np.float64)
 
 
-def _packed(result: Array, type_: str) -> Array:
+def contents(result: Array, type_: str) -> Array:
     """Elements (…, elements) → register contents."""
     return np.ascontiguousarray(result).view(I32) if type_ == "f16" else result
 
@@ -82,7 +82,7 @@ def _packed(result: Array, type_: str) -> Array:
 # ---- mma ------------------------------------------------------------------------------------------
 
 
-def _mma(decoder: Decoder, op: Opcode, index: int) -> Step:
+def multiply(decoder: Decoder, op: Opcode, index: int) -> Step:
     shape, sparse = matrix_shape(op.instruction), not SPARSE.isdisjoint(op.modifiers)
     if shape is None or len(op.types) != 4:
         raise decoder.unsupported(op)
@@ -97,30 +97,30 @@ def _mma(decoder: Decoder, op: Opcode, index: int) -> Step:
     stored = tables.a
     if sparse:
         stored = mma_tables(m, n, k // 2, element.bits).a
-        metadata, selector = _metadata(decoder, op, shape, element.bits, *operands[3:])
+        metadata, selector = metadata_of(decoder, op, shape, element.bits, *operands[3:])
     a, b = (
-        _registers(decoder, o, _register_dtype(t)) for o, t in zip(operands, (a_type, b_type), strict=False)
+        registers_of(decoder, o, register_dtype(t)) for o, t in zip(operands, (a_type, b_type), strict=False)
     )
-    c = _registers(decoder, operands[2], _register_dtype(c_type))
-    slots = _slots(decoder, d)
+    c = registers_of(decoder, operands[2], register_dtype(c_type))
+    slots = slots_of(decoder, d)
     target, result = decoder.module.target, np.dtype({"s32": "i4"}.get(d_type, f"f{_bytes(d_type)}"))
     saturates = "satfinite" in op.modifiers
     depth = 256 // element.bits * (2 if sparse else 1)  # columns that a tensor core takes at once
 
     def step(run: Run) -> None:
-        x = element.decode(_gather(run, a)).reshape(*_lead(run, a), -1)[..., stored]
-        y = other.decode(_gather(run, b)).reshape(*_lead(run, b), -1)[..., tables.b]
-        z = _decode(_gather(run, c), c_type).reshape(*_lead(run, c), -1)[..., tables.c]
+        x = element.decode(gather(run, a)).reshape(*blocks_and_warps(run, a), -1)[..., stored]
+        y = other.decode(gather(run, b)).reshape(*blocks_and_warps(run, b), -1)[..., tables.b]
+        z = accumulators(gather(run, c), c_type).reshape(*blocks_and_warps(run, c), -1)[..., tables.c]
         if sparse:
-            x = spread(x, kept_columns(_gather(run, [metadata])[..., 0], a_type, m, k // 2, selector))
+            x = spread(x, kept_columns(gather(run, [metadata])[..., 0], a_type, m, k // 2, selector))
         wide = matrix_product(x, y, z, (element, other), result, target, depth, saturates)
         fragments = wide.reshape(*wide.shape[:-2], m * n)[..., tables.d]
-        _hand_out(run, slots, _packed(fragments, d_type))
+        hand_out(run, slots, contents(fragments, d_type))
 
     return step
 
 
-def _metadata(
+def metadata_of(
     decoder: Decoder, op: Opcode, shape: MatrixShape, bits: int, word: Operand, selector: Operand
 ) -> tuple[Source, int]:
     """The register that says which columns of a sparse A are kept, and whose of them count."""
@@ -137,7 +137,7 @@ def _bytes(type_: str) -> int:
     return int(type_[1:]) // 8
 
 
-def _lead(run: Run, registers: list[Source]) -> tuple[int, int]:
+def blocks_and_warps(run: Run, registers: list[Source]) -> tuple[int, int]:
     """(blocks, warps) of the gathered registers."""
     rows = max(run.registers[source.slot].shape[0] for source in registers)
     return rows, run.shape[1] // 32
@@ -146,7 +146,7 @@ def _lead(run: Run, registers: list[Source]) -> tuple[int, int]:
 # ---- ldmatrix, stmatrix -----------------------------------------------------------------------------
 
 
-def _matrix_count(op: Opcode) -> int:
+def matrix_count(op: Opcode) -> int:
     return next((int(m[1:]) for m in op.modifiers if re.fullmatch(r"x[124]", m)), 1)
 
 
@@ -161,10 +161,10 @@ def _row_places(run: Run, address: Array, matrix: int, transposed: bool) -> list
     return [p.reshape(p.shape[0], -1) for p in places]
 
 
-def _tell_rows(run: Run, index: int, kind: str, address: Array, count: int) -> None:
-    """Each row of a matrix is 16 bytes, its address given by one lane."""
+def tell_rows(run: Run, index: int, kind: str, address: Array, rows: int) -> None:
+    """Each of the `rows` of all matrices is 16 bytes, its address given by one lane."""
     if run.on_access:
-        giving = np.tile(8 * count > LANE, run.shape[1] // 32)[None, :]
+        giving = np.tile(rows > LANE, run.shape[1] // 32)[None, :]
         lanes = giving if run.lanes is None else giving & run.lanes
         instruction = run.program.instructions[index]
         access = Access(index, instruction, "shared", kind, address, 16, lanes, run.chunk, [])
@@ -172,27 +172,23 @@ def _tell_rows(run: Run, index: int, kind: str, address: Array, count: int) -> N
             hear(access)
 
 
-def _rows(decoder: Decoder, op: Opcode, operand: Operand) -> Callable[[list[Array]], Array]:
-    """Where each lane's row of 16 bytes is in shared memory. Raises UnsupportedInstruction."""
-    if "m8n8" not in op.modifiers or op.type != "b16":
-        raise decoder.unsupported(
-            op, "Only matrices of 8 × 8 elements of 16 bits are moved; others need 10.0."
-        )
+def rows_of(decoder: Decoder, op: Opcode, operand: Operand) -> Callable[[list[Array]], Array]:
+    """Where each lane's row of 16 bytes is in shared memory."""
     address = decoder.address(operand)
     if space_of(op) == "shared":
         return address
     return lambda registers: address(registers) - SHARED_WINDOW
 
 
-def _load_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
+def load_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
     destination, source = op.instruction.operands
-    slots = _slots(decoder, destination)
-    address = _rows(decoder, op, source)
-    count, transposed = _matrix_count(op), "trans" in op.modifiers
+    slots = slots_of(decoder, destination)
+    address = rows_of(decoder, op, source)
+    count, transposed = matrix_count(op), "trans" in op.modifiers
 
     def step(run: Run) -> None:
         given = own_offsets(run, index, address(run.registers))
-        _tell_rows(run, index, "load", given, count)
+        tell_rows(run, index, "load", given, 8 * count)
         for matrix, slot in enumerate(slots):
             places = _row_places(run, given, matrix, transposed)
             if transposed:
@@ -208,15 +204,15 @@ def _load_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
     return step
 
 
-def _store_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
+def store_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
     target, value = op.instruction.operands
-    registers = _registers(decoder, value, U32)
-    address = _rows(decoder, op, target)
-    count, transposed = _matrix_count(op), "trans" in op.modifiers
+    registers = registers_of(decoder, value, U32)
+    address = rows_of(decoder, op, target)
+    count, transposed = matrix_count(op), "trans" in op.modifiers
 
     def step(run: Run) -> None:
         given = own_offsets(run, index, address(run.registers))
-        _tell_rows(run, index, "store", given, count)
+        tell_rows(run, index, "store", given, 8 * count)
         for matrix, source in enumerate(registers):
             word = source.value(run.registers)
             places = _row_places(run, given, matrix, transposed)
@@ -268,8 +264,8 @@ def _wmma_move(decoder: Decoder, op: Opcode, index: int, shape: MatrixShape, act
     dtype = np.dtype(f"u{bits // 8}")
     aligned = op.type in ALIGNED
     word = np.dtype(f"u{max(bits, 32) // 8}")
-    slots = _slots(decoder, fragment) if loading else []
-    registers = [] if loading else _registers(decoder, fragment, word)
+    slots = slots_of(decoder, fragment) if loading else []
+    registers = [] if loading else registers_of(decoder, fragment, word)
 
     def places(run: Run) -> list[Array]:
         given = address(run.registers), stride.value(run.registers)
@@ -284,10 +280,10 @@ def _wmma_move(decoder: Decoder, op: Opcode, index: int, shape: MatrixShape, act
         values = [accesses.load(run, index, space, p, dtype, 1)[0] for p in places(run)]
         values = [np.broadcast_to(v, (max(v.shape[0] for v in values), run.shape[1])) for v in values]
         packed = np.ascontiguousarray(np.stack(values, axis=-1)).view(word)
-        _hand_out(run, slots, packed.reshape(packed.shape[0], -1, 32, len(slots)))
+        hand_out(run, slots, packed.reshape(packed.shape[0], -1, 32, len(slots)))
 
     def store(run: Run) -> None:
-        values = _gather(run, registers).view(dtype)
+        values = gather(run, registers).view(dtype)
         for i, p in enumerate(places(run)):
             part = np.ascontiguousarray(values[..., i]).reshape(values.shape[0], -1)
             accesses.store(run, index, space, p, [part])
@@ -323,10 +319,10 @@ def _wmma_multiply(decoder: Decoder, op: Opcode, shape: MatrixShape) -> Step:
     element, other = ELEMENTS[a_type], ELEMENTS[b_type]
     d, *operands = op.instruction.operands
     a, b = (
-        _registers(decoder, o, _register_dtype(t)) for o, t in zip(operands, (a_type, b_type), strict=False)
+        registers_of(decoder, o, register_dtype(t)) for o, t in zip(operands, (a_type, b_type), strict=False)
     )
-    c = _registers(decoder, operands[2], _register_dtype(c_type))
-    slots = _slots(decoder, d)
+    c = registers_of(decoder, operands[2], register_dtype(c_type))
+    slots = slots_of(decoder, d)
     target, result = decoder.module.target, np.dtype({"s32": "i4"}.get(d_type, f"f{_bytes(d_type)}"))
     tables = [
         _places_of("a", shape, len(a) * max(32, element.bits) // element.bits),
@@ -338,11 +334,11 @@ def _wmma_multiply(decoder: Decoder, op: Opcode, shape: MatrixShape) -> Step:
     back = rows * n + columns
 
     def step(run: Run) -> None:
-        x = element.decode(_gather(run, a)).reshape(*_lead(run, a), -1)[..., tables[0]]
-        y = other.decode(_gather(run, b)).reshape(*_lead(run, b), -1)[..., tables[1]]
-        z = _decode(_gather(run, c), c_type).reshape(*_lead(run, c), -1)[..., tables[2]]
+        x = element.decode(gather(run, a)).reshape(*blocks_and_warps(run, a), -1)[..., tables[0]]
+        y = other.decode(gather(run, b)).reshape(*blocks_and_warps(run, b), -1)[..., tables[1]]
+        z = accumulators(gather(run, c), c_type).reshape(*blocks_and_warps(run, c), -1)[..., tables[2]]
         wide = _in_pieces(x, y, z, (element, other), result, target)
-        _hand_out(run, slots, _packed(wide.reshape(*wide.shape[:-2], m * n)[..., back], d_type))
+        hand_out(run, slots, contents(wide.reshape(*wide.shape[:-2], m * n)[..., back], d_type))
 
     return step
 
@@ -369,4 +365,4 @@ def _places_of(role: str, shape: MatrixShape, elements: int) -> Array:
     return table
 
 
-BUILDERS = {"mma": _mma, "ldmatrix": _load_matrix, "stmatrix": _store_matrix, "wmma": _wmma}
+BUILDERS = {"mma": multiply, "ldmatrix": load_matrix, "stmatrix": store_matrix, "wmma": _wmma}

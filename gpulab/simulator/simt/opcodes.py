@@ -17,7 +17,9 @@ Function = Callable[..., Any]  # arrays → an array, or a tuple of them
 
 SMALL_TYPES = {
     *("f16x2", "f32x2", "bf16", "bf16x2", "tf32", "e4m3", "e5m2"),
+    *("e2m3", "e3m2", "e2m1", "ue8m0", "ue4m3"),
     *("e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2"),
+    *("e4m3x4", "e5m2x4", "e2m3x4", "e3m2x4", "e2m1x4"),
 }
 TYPES = frozenset(DTYPES) | SMALL_TYPES | {"b128"}
 

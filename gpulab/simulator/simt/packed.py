@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import small_floats
+from . import small_floats, stochastic
 from .conversions import conversion
 from .floats import canonical, round_to_odd, round_toward, two_sum
 from .opcodes import Function, Opcode, Operation
@@ -226,6 +226,8 @@ def _conversion(op: Opcode) -> Operation | None:
     mode = next((m for m in ("rz", "rna", "rn", "rp", "rm") if m in op.modifiers), "rn")
     clip = _clipper(op)
 
+    if "rs" in op.modifiers:
+        return stochastic.conversion(target, "satfinite" in op.modifiers, clip) if source == "f32" else None
     if target == "bf16" and source == "f32":
         return Operation(lambda x: to_bf16(clip(x), mode), (f4,), (HALF_BITS,))
     if target == source == "bf16":  # to a whole number, which bfloat16 holds exactly

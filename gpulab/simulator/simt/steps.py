@@ -60,7 +60,8 @@ def arithmetic(decoder: Decoder, op: Opcode, index: int) -> Step:
     if meaning is None:
         raise decoder.unsupported(op)
     destination, *operands = op.instruction.operands
-    sources = [decoder.source(o, t) for o, t in zip(operands, meaning.reads, strict=True)]
+    single = [item for o in operands for item in (o.items if isinstance(o, Vector) else (o,))]
+    sources = [decoder.source(o, t) for o, t in zip(single, meaning.reads, strict=True)]
     targets = targets_of(destination)
     slots: list[int | None] = [decoder.destination(t) for t in targets]
     if meaning.carry_in:

@@ -12,6 +12,7 @@ from . import (
     matrix_steps,
     mbarriers,
     register_steps,
+    small_matrix_steps,
     steps,
     tensor_copies,
     tensor_core_steps,
@@ -48,6 +49,7 @@ def _asynchronous(build: Builder) -> Builder:
 BUILDERS: dict[str, Builder] = {
     **steps.BUILDERS,
     **matrix_steps.BUILDERS,
+    **small_matrix_steps.BUILDERS,
     **mbarriers.BUILDERS,
     **cluster_steps.BUILDERS,
     **launch_control.BUILDERS,
@@ -66,6 +68,8 @@ CUBES = texture_steps.CUBES
 ADVICE = {
     "tex.cube": CUBES,
     "tex.acube": CUBES,
+    "tcgen05.shift": "The manual does not show which way rows move, and no compiler here makes use of it: "
+    "load the rows and store them one lane further on.",
     "multimem": "The simulator knows one GPU and no switch between several: use one.",
 }
 

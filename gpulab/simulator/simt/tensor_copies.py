@@ -109,8 +109,9 @@ def tensor(decoder: Decoder, op: Opcode, index: int) -> Step | None:
     parts = op.instruction.parts
     operands = list(op.instruction.operands)
     rank = int(next(part for part in parts if part in ("1d", "2d", "3d", "4d", "5d"))[0])
-    if any(part.startswith(("tile::", "im2col::")) for part in parts):
-        raise decoder.unsupported(op, "It is an instruction of Blackwell: compile for a capability of 9.0.")
+    rows = "tile::gather4" in parts or "tile::scatter4" in parts  # a column and four rows are named
+    if any(part.startswith("im2col::") for part in parts):
+        raise decoder.unsupported(op, "Of im2col copies, the simulator knows im2col and im2col_no_offs.")
     loads = any(part.startswith("mbarrier::complete_tx") for part in parts)
     prefetches = "prefetch" in parts
     target = operands.pop(0) if loads else None
@@ -118,7 +119,7 @@ def tensor(decoder: Decoder, op: Opcode, index: int) -> Step | None:
     assert isinstance(described, Address) and described.base is not None
     map_address = decoder.address(Address(described.base, described.offset))
     coordinates = _coordinates(decoder, described)
-    if len(coordinates) != rank:
+    if len(coordinates) != (1 + tensor_maps.GATHERED if rows else rank):
         raise decoder.unsupported(op, f"It names {len(coordinates)} coordinates for {rank} dimensions.")
     by_column = "im2col" in parts
     source = operands.pop(0) if not loads and not prefetches else None
@@ -149,13 +150,15 @@ def tensor(decoder: Decoder, op: Opcode, index: int) -> Step | None:
             if column and shift is None:
                 shift = np.zeros((who.row.size, max(rank - 2, 0)), np.int64)
             here = Window(goal.row[chosen], goal.offset[chosen]) if goal is not None else None
+            if rows:
+                map_ = _of_rows(who, map_)
             if here is not None:
                 _check_box(who, here, map_)
             function = None
             if operation:
                 function = reduction(decoder, op, TYPE_NAMES.get(map_.type.name, map_.type.name))
             start = here.offset if here is not None else np.zeros(who.row.size, np.int64)
-            units, box = _cut(who, map_, points[chosen], shift, start, whole=operation)
+            units, box = _cut(who, map_, points[chosen], shift, start, operation, rows)
             mine = masks[chosen] if masks is not None else None
             _send(who, ending.take(chosen), map_, units, box, here, loads, mine, function)
 
@@ -174,8 +177,24 @@ def _check_box(who: Senders, place: Window, map_: TensorMap) -> None:
     check_shared(who, place, map_.nbytes, align, "sent a box of a tensor")
 
 
+def _of_rows(who: Senders, map_: TensorMap) -> TensorMap:
+    """The map whose box is four rows that lie anywhere. Raises WrongDescriptor."""
+    try:
+        return tensor_maps.of_rows(map_)
+    except WrongTensorMap as error:
+        everyone = np.ones(who.row.size, bool)
+        who.refuse(everyone, WrongDescriptor, f"sent a copy that does not fit its tensor map. {error}", FITS)
+        raise AssertionError from error
+
+
 def _cut(
-    who: Senders, map_: TensorMap, points: Array, shift: Array | None, start: Array, whole: bool
+    who: Senders,
+    map_: TensorMap,
+    points: Array,
+    shift: Array | None,
+    start: Array,
+    whole: bool,
+    rows: bool,
 ) -> tuple[TensorMap, Box]:
     """The elements of the boxes, which are pieces of 16 bytes where that is what all of them consist of, and
     the map that they are the elements of."""
@@ -185,6 +204,8 @@ def _cut(
     try:
         if shift is not None:
             return unit, tensor_maps.im2col_tile(unit, points, shift, start)
+        if rows:
+            return unit, tensor_maps.rows_tile(unit, points, start)
         return unit, tensor_maps.tile(unit, points, start)
     except WrongTensorMap as error:
         everyone = np.ones(who.row.size, bool)

@@ -34,6 +34,8 @@ RESULTS_OF_KIND: dict[str, tuple[str, ...]] = {
 }
 DEPTH = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}  # k
 SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")  # kinds with block scales
+# Rows and columns of weight-stationary products, which keep B in the tensor core while A changes.
+STATIONARY_ROWS, STATIONARY_COLUMNS = (32, 64, 128), (64, 128, 256)
 
 
 @lru_cache(maxsize=4096)
@@ -61,7 +63,8 @@ class ProductDescriptor:
     """What a product is: types of D, A and B, its shape, what is negated, and which way A and B lie.
 
     `m` and `n` count all rows and columns, also where two blocks share them. `scale_a` and `scale_b` are the
-    bytes of a scale's word at which the scales of this product begin, `scale_type` their type.
+    bytes of a scale's word at which the scales of this product begin, `scale_type` their type. A `sparse` A
+    stores half of its k columns, and the `selector` says which metadata tell of them.
     """
 
     d_type: str
@@ -77,11 +80,17 @@ class ProductDescriptor:
     scale_a: int = 0
     scale_b: int = 0
     scale_type: str = ""
+    selector: int = 0
+
+    @property
+    def stored(self) -> int:
+        """How many elements of a row of A are stored."""
+        return self.k // 2 if self.sparse else self.k
 
 
 @lru_cache(maxsize=1024)
-def decode_product(word: int, kind: str, blocks: int) -> ProductDescriptor:
-    """The fields of an instruction descriptor of 32 bits, for a `kind` and 1 or 2 `blocks`.
+def decode_product(word: int, kind: str, blocks: int, stationary: bool = False) -> ProductDescriptor:
+    """The fields of an instruction descriptor of 32 bits, for a `kind`, 1 or 2 `blocks` and ``.ws``.
 
     Raises ValueError for types and shapes that the kind does not have.
 
@@ -107,22 +116,34 @@ def decode_product(word: int, kind: str, blocks: int) -> ProductDescriptor:
             f"kind::{kind} adds in {allowed}, but the descriptor says {d_type or word >> 4 & 3} for D."
         )
     m, n = (word >> 24 & 31) * 16, (word >> 17 & 63) * 8
-    _check_shape(m, n, blocks)
+    if stationary:
+        _check_stationary(m, n)
+    else:
+        _check_shape(m, n, blocks)
+    sparse = bool(word >> 2 & 1)
     return ProductDescriptor(
         d_type,
         names[0],
         names[1],
         m,
         n,
-        DEPTH[kind],
+        DEPTH[kind] * (2 if sparse else 1),
         (bool(word >> 13 & 1), bool(word >> 14 & 1)),
         (not word >> 15 & 1, not word >> 16 & 1),
         bool(word >> 3 & 1) and not scaled,
-        bool(word >> 2 & 1),
+        sparse,
         word >> 29 & 3 if scaled else 0,
         word >> 4 & 3 if scaled else 0,
         ("ue8m0" if word >> 23 & 1 else "ue4m3") if scaled else "",
+        word & 3 if sparse else 0,
     )
+
+
+def _check_stationary(m: int, n: int) -> None:
+    for what, value, known in (("rows", m, STATIONARY_ROWS), ("columns", n, STATIONARY_COLUMNS)):
+        if value not in known:
+            several = ", ".join(map(str, known[:-1]))
+            raise ValueError(f"A product with .ws has {several} or {known[-1]} {what}, not {value}.")
 
 
 def _check_shape(m: int, n: int, blocks: int) -> None:

@@ -22,6 +22,8 @@ SMALLEST_SCALE = {"ue8m0": -127, "ue4m3": -6}  # exponent of the smallest normal
 # 16 numbers of 4 or 6 bits side by side in 16 bytes, of which the rest is padding: their form and bits.
 PADDED = {"e2m1_p64": ("e2m1", 4), "e2m3_p32": ("e2m3", 6), "e3m2_p32": ("e3m2", 6)}
 PIECE = 16
+# Where a byte of Tensor Memory has a number, as a byte of the registers of ``mma.sync`` has it.
+SHIFT_IN_BYTE = {4: 2, 6: 0}
 
 
 @cache
@@ -53,18 +55,32 @@ def decode_shared_memory(memory: Array, octets: Array, type_: str) -> Array:
     that is a byte for each element, as if they were that large: a piece of 16 bytes has 16 of them."""
     if type_ not in PADDED:
         return decode(memory[octets], type_)
-    form, bits = PADDED[type_]
+    return small_floats.values(PADDED[type_][0])[padded_codes(memory, octets, type_)].astype(np.float64)
+
+
+def padded_codes(memory: Array, octets: Array, type_: str) -> Array:
+    """The bits of each number of a padded type, as uint16; see `decode_shared_memory`."""
+    bits = PADDED[type_][1]
     first = bits * (octets % PIECE)
     at = octets // PIECE * PIECE + first // 8
     two = memory[at].astype(np.uint16) | memory[at + 1].astype(np.uint16) << np.uint16(8)
-    codes = two >> (first % 8).astype(np.uint16) & np.uint16((1 << bits) - 1)
-    return small_floats.values(form)[codes].astype(np.float64)
+    return two >> (first % 8).astype(np.uint16) & np.uint16((1 << bits) - 1)
+
+
+def in_byte(codes: Array, type_: str) -> Array:
+    """Numbers of 4 or 6 bits as bytes of Tensor Memory: 6 bits at the lower end, 4 bits in the middle."""
+    return (codes << np.uint16(SHIFT_IN_BYTE[PADDED[type_][1]])).astype(np.uint8)
 
 
 def decode(octets: Array, type_: str) -> Array:
-    """Elements as float64. `octets` (…, bytes) are uint8; the result is (…, elements)."""
+    """Elements as float64. `octets` (…, bytes) are uint8; the result is (…, elements). Padded types have
+    a byte for each."""
     if type_ == "e2m1":
         return _pairs()[octets].reshape(*octets.shape[:-1], -1)
+    if type_ in PADDED:
+        form, bits = PADDED[type_]
+        codes = octets >> np.uint8(SHIFT_IN_BYTE[bits]) & np.uint8((1 << bits) - 1)
+        return small_floats.values(form)[codes].astype(np.float64)
     return ELEMENTS[type_].decode(np.ascontiguousarray(octets)).astype(np.float64)
 
 
@@ -79,16 +95,16 @@ def decode_scales(octets: Array, type_: str) -> Array:
 
 
 class Operand(NamedTuple):
-    """A or B: `values` (rows, k) as float64, and the `scales` (rows, blocks) of its blocks along k, None
-    where it has none."""
+    """A or B: `values` (…, rows, k) as float64, and the `scales` (…, rows, blocks) of its blocks along k,
+    None where it has none."""
 
     values: Array
     scales: Array | None = None
 
 
 def multiply_accumulate(a: Operand, b: Operand, c: Array, product: ProductDescriptor) -> Array:
-    """C + A·Bᵀ, (m, n). `a` has m rows, `b` has n, and `c` (m, n) is float64. The result is float32, float16
-    or int32, as the descriptor says."""
+    """C + A·Bᵀ, (…, m, n). `a` has m rows, `b` has n, and `c` (…, m, n) is float64. The result is float32,
+    float16 or int32, as the descriptor says."""
     if product.d_type == "s32":
         return whole_sum(a.values, b.values, c, product.saturates)
     if product.a_type == "e2m1":
@@ -111,7 +127,7 @@ def _sum_of_groups(a: Operand, b: Operand, c: Array, product: ProductDescriptor)
     """C + A·Bᵀ of 4-bit numbers: 16 products at a time are added exactly, then scaled, then cut."""
     assert a.scales is not None and b.scales is not None, "Products of 4-bit numbers have block scales."
     count = product.k // GROUP
-    scale_a, scale_b = (x.repeat(count // x.shape[1], axis=1) for x in (a.scales, b.scales))
+    scale_a, scale_b = (x.repeat(count // x.shape[-1], axis=-1) for x in (a.scales, b.scales))
     smallest = SMALLEST_SCALE[product.scale_type]
     of_a, of_b = exponents(scale_a, smallest), exponents(scale_b, smallest)
     terms = []
@@ -119,9 +135,9 @@ def _sum_of_groups(a: Operand, b: Operand, c: Array, product: ProductDescriptor)
     with np.errstate(invalid="ignore", over="ignore"):  # a NaN among the scales is put right below
         for group in range(count):
             part = slice(group * GROUP, (group + 1) * GROUP)
-            sums = a.values[:, part] @ b.values[:, part].T
-            terms.append(sums * scale_a[:, group, None] * scale_b[None, :, group])
-            top = np.maximum(top, of_a[:, group, None] + of_b[None, :, group])
+            sums = a.values[..., part] @ b.values[..., part].swapaxes(-1, -2)
+            terms.append(sums * scale_a[..., :, None, group] * scale_b[..., None, :, group])
+            top = np.maximum(top, of_a[..., :, None, group] + of_b[..., None, :, group])
         plain = sum(terms, c)
         total = cut_sum(terms, c, top, FRACTION_BITS_OF_GROUPS)
     return np.where(np.isfinite(plain), total, plain)
@@ -130,19 +146,24 @@ def _sum_of_groups(a: Operand, b: Operand, c: Array, product: ProductDescriptor)
 # ---- where results lie -----------------------------------------------------------------------------
 
 
-def result_columns(m: int, n: int, blocks: int) -> int:
+def result_columns(m: int, n: int, blocks: int, stationary: bool = False) -> int:
     """How many columns of Tensor Memory D takes in each block."""
+    if stationary:
+        return n * m // 128
     return n // 2 if (m, blocks) == (128, 2) else n
 
 
 @cache
-def result_places(m: int, n: int, blocks: int) -> tuple[Array, Array]:
+def result_places(m: int, n: int, blocks: int, stationary: bool = False) -> tuple[Array, Array]:
     """(lane, column) of the elements (rows of one block, n) of D in that block's Tensor Memory.
 
-    The figures "Layout A", "B", "D" and "F" of PTX ISA, section "Data path layout organization".
+    The figures "Layout A", "B", "D", "E", "F" and "G" of PTX ISA, section "Data path layout organization".
     """
     rows, columns = np.arange(m // blocks)[:, None], np.arange(n)[None, :]
-    if m // blocks == 64:
+    if stationary:  # halves or quarters of the columns are in lanes of their own
+        width = n * m // 128
+        rows, columns = rows + columns // width * m, columns % width
+    elif m // blocks == 64:
         if blocks == 2:  # the right half of the columns is in the other half of the lanes
             rows, columns = rows + columns // (n // 2) * 64, columns % (n // 2)
         else:

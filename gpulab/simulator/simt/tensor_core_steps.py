@@ -22,23 +22,27 @@ from .matrix_descriptors import operand_addresses
 from .opcodes import Opcode
 from .operands import Decoder
 from .run import Blame, Run
+from .sparse import spread
 from .steps import Builder
 from .swizzles import CHUNK
 from .tensor_core_descriptors import SCALED, TYPES, ProductDescriptor, decode_product, decode_shared
 from .tensor_core_products import (
-    PADDED,
     Operand,
     decode,
     decode_scales,
     decode_shared_memory,
+    in_byte,
     itemsize,
     multiply_accumulate,
     numbers,
     packed,
+    padded_codes,
     result_columns,
     result_places,
     words,
 )
+from .tensor_core_sparsity import ROWS as SPARSE_ROWS
+from .tensor_core_sparsity import kept_columns, selected
 from .tensor_memory import COLUMN, COLUMNS, LANES
 from .tensor_memory_steps import KINDS as MEMORY_KINDS
 from .tensor_memory_steps import allocated, memory_of, only
@@ -73,14 +77,22 @@ class Multiply:
     shift: int
     scales: tuple[Callable[[Run, int, int], int], ...]
     step: int  # numbers along k that share a scale
+    stationary: bool  # .ws
+    metadata: Callable[[Run, int, int], int] | None  # .sp
+    no_columns: Given | None  # which columns of B are zeros
 
 
 def _multiply(decoder: Decoder, op: Opcode, index: int) -> Step:
     parts = op.instruction.parts
     kind = next((part[6:] for part in parts if part.startswith("kind::")), "")
-    if kind not in TYPES or {"sp", "ws", "ashift"} & set(parts):
-        raise decoder.unsupported(op, "Sparse, weight-stationary and shifted products are not simulated.")
-    d, a, b, descriptor, *rest = op.instruction.operands
+    stationary, sparse = "ws" in parts, "sp" in parts
+    if kind not in TYPES or "ashift" in parts or (sparse and kind in SCALED):
+        raise decoder.unsupported(
+            op, "Shifted products, and sparse ones with block scales, are not simulated."
+        )
+    d, a, b, *rest = op.instruction.operands
+    metadata = address_of(decoder, rest.pop(0)) if sparse else None
+    descriptor = rest.pop(0)
     scales: tuple[Callable[[Run, int, int], int], ...] = ()
     if kind in SCALED:
         scales = tuple(address_of(decoder, rest.pop(0)) for _ in range(2))
@@ -103,6 +115,9 @@ def _multiply(decoder: Decoder, op: Opcode, index: int) -> Step:
         shift,
         scales,
         _numbers_per_scale(kind, parts),
+        stationary,
+        metadata,
+        word(decoder, rest[0], I64) if stationary and rest else None,
     )
 
     def step(run: Run) -> None:
@@ -122,35 +137,32 @@ def _ask_for_product(run: Run, multiply: Multiply, row: int, lane: int) -> None:
     rows = blocks_of(run, multiply.index, row, lane, multiply.group)
     blame = run.blame(multiply.index, only(run, row, lane))
     product = _described(multiply, multiply.descriptor.of(run, row, lane), blame)
+    _check_parts(run, multiply, product, row, lane, blame)
     height, half = product.m // multiply.group, product.n // multiply.group
     b = _tile(run, multiply.b.of(run, row, lane), half, product.k, product.b_type, product.k_major[1], blame)
     a: Tile | int
     if isinstance(multiply.a, Given):
         word = multiply.a.of(run, row, lane)
-        a = _tile(run, word, height, product.k, product.a_type, product.k_major[0], blame)
+        a = _tile(run, word, height, product.stored, product.a_type, product.k_major[0], blame)
     else:
-        if product.a_type in PADDED:
-            raise WrongMatrix(
-                **blame,
-                what="takes an A of 4- or 6-bit numbers with 8-bit rules from Tensor Memory.",
-                advice="The simulator knows such an A in shared memory only.",
-            )
         a = multiply.a(run, row, lane)
     scales = [scale(run, row, lane) & COLUMN for scale in multiply.scales]
     adds = bool(multiply.adds.of(run, row, lane))
     off = _switched_off([given.of(run, row, lane) for given in multiply.disabled])
     first = multiply.d(run, row, lane) & COLUMN
-    last = first + result_columns(product.m, product.n, multiply.group) - 1
+    last = first + result_columns(product.m, product.n, multiply.group, multiply.stationary) - 1
     _check_result(run, rows, first, last, blame)
+    kept = 0 if multiply.metadata is None else multiply.metadata(run, row, lane) & COLUMN
     asked = TensorProduct(
         multiply.index,
         product.m,
         product.n,
-        product.k,
+        product.stored,
         run.chunk,
         tuple(rows),
         tuple((r, tile.pieces) for tile in (b, a) if isinstance(tile, Tile) for r in rows),
         (first, last),
+        None if isinstance(a, Tile) else _held_columns(a, product),
     )
 
     def do() -> None:
@@ -159,18 +171,25 @@ def _ask_for_product(run: Run, multiply: Multiply, row: int, lane: int) -> None:
         if scales:
             factors = _scales(run, rows[0], scales[1], product.n, product, multiply.step, product.scale_b)
             right = right._replace(scales=factors)
-        lanes, columns = result_places(product.m, product.n, multiply.group)
+        lanes, columns = result_places(product.m, product.n, multiply.group, multiply.stationary)
         for place, r in enumerate(rows):
-            left = Operand(
-                sign_a * (_shared(run, r, a) if isinstance(a, Tile) else _held(run, r, a, product, lanes))
-            )
-            if scales:
-                factors = _scales(run, r, scales[0], height, product, multiply.step, product.scale_a)
-                left = left._replace(scales=factors)
             memory = memory_of(run).words[r]
             held = memory[lanes, first + columns]
             c = numbers(held, product.d_type) * 2.0**-multiply.shift if adds else np.zeros(held.shape)
-            new = words(multiply_accumulate(left, right, c, product))
+            new = np.empty_like(held)
+            for part in _parts(lanes, isinstance(a, Tile), multiply.stationary):
+                if isinstance(a, Tile):
+                    values = _shared(run, r, a)
+                else:
+                    values = _held(run, r, a, product, lanes[:, part])
+                if multiply.metadata is not None:
+                    values = _spread(run, r, values, selected(kept, product.selector), product)
+                left = Operand(sign_a * values)
+                if scales:
+                    factors = _scales(run, r, scales[0], height, product, multiply.step, product.scale_a)
+                    left = left._replace(scales=factors)
+                of_b = right if part == slice(None) else Operand(right.values[part])
+                new[:, part] = words(multiply_accumulate(left, of_b, c[:, part], product))
             memory[lanes, first + columns] = np.where(off[place * LANES + lanes], held, new)
         for hear in run.on_tensor_done:
             hear(asked)
@@ -183,16 +202,59 @@ def _ask_for_product(run: Run, multiply: Multiply, row: int, lane: int) -> None:
 def _described(multiply: Multiply, word: int, blame: Blame) -> ProductDescriptor:
     """What an instruction descriptor says. Raises WrongMatrix."""
     try:
-        product = decode_product(word, multiply.kind, multiply.group)
+        product = decode_product(word, multiply.kind, multiply.group, multiply.stationary)
     except ValueError as error:
         raise WrongMatrix(
             **blame, what=f"gives the instruction descriptor {word:#010x}, which is wrong.", advice=str(error)
         ) from None
-    if product.sparse:
+    if product.sparse != (multiply.metadata is not None):
+        asked, other = ("sparse", "dense") if product.sparse else ("dense", "sparse")
+        advice = (
+            "Use .sp." if product.sparse else "Set bit 2 of the instruction descriptor, or leave out .sp."
+        )
         raise WrongMatrix(
-            **blame, what="asks for a sparse product with an instruction for dense ones.", advice="Use .sp."
+            **blame, what=f"asks for a {asked} product with an instruction for {other} ones.", advice=advice
         )
     return product
+
+
+def _check_parts(
+    run: Run, multiply: Multiply, product: ProductDescriptor, row: int, lane: int, blame: Blame
+) -> None:
+    """Raise WrongMatrix for what the simulator does not know of sparse and weight-stationary products."""
+    if product.sparse and product.m // multiply.group != SPARSE_ROWS:
+        raise WrongMatrix(
+            **blame,
+            what=f"multiplies a sparse A of {product.m // multiply.group} rows in each block.",
+            advice=f"The simulator knows where the metadata of {SPARSE_ROWS} rows lie, and no others.",
+        )
+    if product.sparse and product.selector > 1:
+        raise WrongMatrix(
+            **blame,
+            what=f"gives the sparsity selector {product.selector}.",
+            advice="Bits 0 and 1 of the instruction descriptor say which of two columns has metadata.",
+        )
+    if multiply.no_columns is not None and multiply.no_columns.of(run, row, lane):
+        raise WrongMatrix(
+            **blame,
+            what="gives a zero-column mask.",
+            advice="The simulator knows the mask 0, which leaves all columns of B as they are.",
+        )
+
+
+def _parts(lanes: Array, is_shared: bool, stationary: bool) -> list[slice]:
+    """The columns of D that one A serves. With ``.ws`` an A in Tensor Memory is there once for each part of
+    the columns, in the lanes of that part of D."""
+    if is_shared or not stationary:
+        return [slice(None)]
+    starts = np.flatnonzero(np.diff(lanes[0], prepend=-1))
+    return [slice(int(a), int(b)) for a, b in zip(starts, [*starts[1:], lanes.shape[1]], strict=True)]
+
+
+def _spread(run: Run, row: int, values: Array, column: int, product: ProductDescriptor) -> Array:
+    """The full A of a sparse one, by the metadata of that column of Tensor Memory."""
+    found = memory_of(run).words[row][:, np.minimum(column + np.arange(2), COLUMNS - 1)]
+    return spread(values, kept_columns(found, product.a_type, product.k))
 
 
 def _switched_off(masks: list[int]) -> Array:
@@ -257,10 +319,16 @@ def _shared(run: Run, row: int, tile: Tile) -> Array:
     return decode_shared_memory(run.shared[row], tile.octets, tile.type)
 
 
+def _held_columns(address: int, product: ProductDescriptor) -> tuple[int, int]:
+    """The first and the last column of an A in Tensor Memory."""
+    first = address & COLUMN
+    return first, first + product.stored * itemsize(product.a_type) // 4 // packed(product.a_type) - 1
+
+
 def _held(run: Run, row: int, address: int, product: ProductDescriptor, lanes: Array) -> Array:
     """An A in Tensor Memory, as float64: each row in the lane of its row of D, elements packed into words."""
     first = address & COLUMN
-    count = product.k * itemsize(product.a_type) // 4
+    count = product.stored * itemsize(product.a_type) // 4
     found = np.ascontiguousarray(memory_of(run).words[row][lanes[:, 0], first : first + count])
     return decode(found.view(np.uint8), product.a_type)
 
@@ -281,18 +349,25 @@ def _scales(
 # ---- copies --------------------------------------------------------------------------------------
 
 # (rows of shared memory, bytes of a row, lanes that each row reaches) by the shape's name.
+_ROW = np.arange(64)[:, None]
 COPIES = {
+    "64x128b.warpx2::02_13": (64, 16, _ROW + np.array([0, 64])),
+    "64x128b.warpx2::01_23": (64, 16, _ROW + _ROW // 32 * 32 + np.array([0, 32])),
     "32x128b.warpx4": (32, 16, np.arange(32)[:, None] + 32 * np.arange(4)),
     "128x256b": (128, 32, np.arange(128)[:, None]),
     "128x128b": (128, 16, np.arange(128)[:, None]),
 }
 
+# What ``.b8x16`` unpacks: 16 numbers that lie side by side become a byte each.
+UNPACKED = {"b4x16_p64": "e2m1_p64", "b6x16_p32": "e2m3_p32"}
+
 
 def _copy(decoder: Decoder, op: Opcode, index: int) -> Step:
     opcode = op.instruction.opcode
-    name = next((name for name in COPIES if opcode.endswith(name)), None)
+    name = next((name for name in COPIES if f".{name}" in opcode), None)
     if name is None:
         raise decoder.unsupported(op, "The simulator copies the shapes " + ", ".join(COPIES) + ".")
+    unpacked = next((UNPACKED[part] for part in op.instruction.parts if part in UNPACKED), None)
     height, width, lanes = COPIES[name]
     target, source = op.instruction.operands
     column, given = address_of(decoder, target), word(decoder, source, I64)
@@ -308,7 +383,10 @@ def _copy(decoder: Decoder, op: Opcode, index: int) -> Step:
     def copy(run: Run, rows: list[int], first: int, tile: Tile) -> None:
         columns = first + np.arange(width // 4)
         for row in rows:
-            moved = np.ascontiguousarray(run.shared[row][tile.octets]).view(np.uint32)  # (height, width / 4)
+            octets = run.shared[row][tile.octets]
+            if unpacked is not None:
+                octets = in_byte(padded_codes(run.shared[row], tile.octets, unpacked), unpacked)
+            moved = np.ascontiguousarray(octets).view(np.uint32)  # (height, width / 4)
             memory_of(run).words[row][lanes[:, :, None], columns] = moved[:, None, :]
 
     return step

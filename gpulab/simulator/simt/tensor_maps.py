@@ -572,6 +572,33 @@ def tile(map_: TensorMap, coordinates: Array, shared: Array | int = 0) -> Box:
     return Box(address, inside, _in_shared(map_, copied[::-1], shared))
 
 
+GATHERED = 4  # rows that ``tile::gather4`` and ``tile::scatter4`` name
+
+
+def of_rows(map_: TensorMap) -> TensorMap:
+    """The map of a copy of four rows that lie anywhere: one after the other they are its box.
+
+    Raises WrongTensorMap for a map that has not two dimensions and a box of one row.
+    """
+    if map_.rank != 2 or map_.im2col or map_.box[1] != 1:
+        what = f"{map_.rank} dimensions" if map_.rank != 2 else f"a box of {map_.copied[1]} rows"
+        raise WrongTensorMap(
+            f"tile::gather4 and tile::scatter4 take a map of 2 dimensions whose box is 1 row, not {what}."
+        )
+    return replace(map_, box=(map_.box[0], GATHERED), element_strides=(1, 1))
+
+
+def rows_tile(map_: TensorMap, points: Array, shared: Array) -> Box:
+    """The elements of four rows. `points` (n, 5) has the first column and then the rows, `map_` is one of
+    `of_rows`. The arrays of the result have the shape (n, 4, columns)."""
+    columns = np.broadcast_to(points[:, :1], (len(points), GATHERED))
+    single = replace(map_, box=(map_.box[0], 1))
+    found = tile(single, np.stack([columns, points[:, 1:]], axis=-1))
+    shape = (len(points), GATHERED, map_.copied[0])
+    places = _in_shared(map_, (GATHERED, map_.copied[0]), shared)
+    return Box(found.address.reshape(shape), found.inside.reshape(shape), places)
+
+
 def im2col_tile(map_: TensorMap, coordinates: Array, offsets: Array, shared: Array | int = 0) -> Box:
     """The elements of im2col copies; the arrays of the result have the shape (*S, pixels, channels).
 

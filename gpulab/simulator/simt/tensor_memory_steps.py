@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from gpulab.simulator.ptx import Immediate, Operand, Vector
 
-from . import accesses
+from . import accesses, floats
 from .errors import WrongTensorMemory
 from .executable import Step
 from .memory import SHARED_WINDOW
@@ -23,6 +25,7 @@ from .warps import WARP
 
 Array = np.ndarray
 
+REDUCED = ("32x32b", "16x32bx2")  # shapes of ``ld.red``, which B300 and later have
 WARPS = 4  # of a warpgroup: each reaches a quarter of the lanes
 
 
@@ -228,31 +231,37 @@ class Move(NamedTuple):
     lane: Array
     column: Array
     packs: bool
+    reduced: Operand | None = None  # of ``ld.red``: the register of the smallest or largest of all
 
 
 def _moved(decoder: Decoder, op: Opcode) -> Move:
     parts = op.instruction.parts
     operands = list(op.instruction.operands)
-    address = operands.pop(0 if "st" in parts else 1)
+    reduces = "red" in parts
+    address = operands.pop(0 if "st" in parts else 1 + reduces)
+    reduced = operands.pop(1) if reduces else None
     registers = operands.pop(-1 if "st" in parts else 0)
     split = int(operands[0].value) if operands and isinstance(operands[0], Immediate) else 0
     name = next((part for part in parts if part in SHAPES), None)
     times = next((int(part[1:]) for part in parts if part.startswith("x") and part[1:].isdigit()), 0)
-    if name is None or not times or "red" in parts:
-        raise decoder.unsupported(op, "The simulator moves the shapes " + ", ".join(SHAPES) + ".")
+    if name is None or not times or (reduces and (name not in REDUCED or times < 2)):
+        known = " and ".join(REDUCED) + " with x2 and more" if reduces else ", ".join(SHAPES)
+        raise decoder.unsupported(op, f"It moves the shapes {known}.")
     packs = "pack::16b" in parts or "unpack::16b" in parts
     shape = repeated(name, times, split)
     items = registers.items if isinstance(registers, Vector) else (registers,)
     expected = shape.lane.shape[1] // (2 if packs else 1)
     if len(items) != expected:
         raise decoder.unsupported(op, f"It takes {expected} registers, not {len(items)}.")
-    return Move(address, items, shape.lane, shape.column, packs)
+    return Move(address, items, shape.lane, shape.column, packs, reduced)
 
 
 def _load(decoder: Decoder, op: Opcode, index: int) -> Step:
     move = _moved(decoder, op)
     slots = [decoder.destination(item) for item in move.registers]
     address = decoder.address(move.address)
+    chooses = _choice(op) if move.reduced is not None else None
+    extra = None if move.reduced is None else decoder.destination(move.reduced)
 
     def step(run: Run) -> None:
         _whole_warps(run, index)
@@ -262,9 +271,28 @@ def _load(decoder: Decoder, op: Opcode, index: int) -> Step:
         if move.packs:
             pairs = zip(values[::2], values[1::2], strict=True)
             values = [low & np.uint32(0xFFFF) | high << np.uint32(16) for low, high in pairs]
-        run.hand_out(slots, [value.view(np.int32) for value in values])
+        found = [value.view(np.int32) for value in values]
+        if chooses is not None:
+            dtype, choose = chooses
+            chosen = reduce(choose, [value.view(dtype) for value in values])
+            run.hand_out([*slots, extra], [*found, np.ascontiguousarray(chosen).view(np.int32)])
+        else:
+            run.hand_out(slots, found)
 
     return step
+
+
+def _choice(op: Opcode) -> tuple[np.dtype, Callable[[Array, Array], Array]]:
+    """The type of ``ld.red``, and the function of two values that it takes of all that a thread loads."""
+    dtype, lower = op.dtype, "min" in op.modifiers
+    if dtype.kind != "f":
+        return dtype, np.minimum if lower else np.maximum
+    if "NaN" in op.modifiers:
+        two = floats.minimum_nan if lower else floats.maximum_nan
+    else:
+        two = floats.minimum if lower else floats.maximum
+    seen = np.abs if "abs" in op.modifiers else np.asarray
+    return dtype, lambda a, b: floats.canonical(two(seen(a), seen(b)))
 
 
 def _store(decoder: Decoder, op: Opcode, index: int) -> Step:

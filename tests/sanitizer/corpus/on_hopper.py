@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gpulab import cupy as cp
-
-from ..pairs import Pair, marked_lines
+from ..pairs import Pair
 from .data import ramp, zeros
-from .in_cuda_c import Raw, i
+from .in_cuda_c import i
+from .newer import Folder
 
 GPU = "H100"
-FOLDER = Path(__file__).parent / "cuda_hopper"
-
-
-@cache
-def _text(file: str) -> str:
-    return (FOLDER / file).read_text()
-
-
-def _lines(file: str, name: str) -> tuple[int, ...]:
-    """The marked lines of one kernel."""
-    text = _text(file)
-    start = text.index(f" {name}(")
-    body = text[start : text.index("\n}", start)]
-    return marked_lines(body, text.count("\n", 0, start) + 1)
-
-
-class RawOnHopper(Raw):
-    """A kernel of one of the files here."""
-
-    def __init__(self, file: str, name: str, mended: bool):
-        options = ("-DMENDED",) if mended else ()
-        self.kernel, self.gpu = cp.RawKernel(_text(file), name, options), GPU
+FOLDER = Folder("cuda_hopper", GPU)
 
 
 def _pair(
@@ -51,14 +26,7 @@ def _pair(
     file: str = "copies.cu",
     shared: int = 0,
 ) -> Pair:
-    def given() -> tuple[Any, ...]:
-        return tuple(cp.asarray(a) if isinstance(a, np.ndarray) else a for a in arguments())
-
-    def make(mended: bool) -> Raw:
-        return RawOnHopper(file, name, mended)
-
-    spoken = name.replace("_", " ")
-    return Pair(spoken, kind, says, make, grid, block, given, shared, _lines(file, name), "CUDA C")
+    return FOLDER.pair(name, kind, arguments, says, file=file, grid=grid, block=block, shared=shared)
 
 
 def _x() -> tuple[Any, ...]:
@@ -80,6 +48,10 @@ def _rounds() -> tuple[Any, ...]:
 
 def _of_two() -> tuple[Any, ...]:
     return (zeros(128),)
+
+
+def _of_cluster() -> tuple[Any, ...]:
+    return ramp(64), zeros(128)
 
 
 PAIRS = [
@@ -104,6 +76,25 @@ PAIRS = [
     _pair("a_bulk_copy_has_an_odd_size", "memory", _x, "of 252 bytes; the size must be a multiple of 16"),
     _pair("a_bulk_copy_goes_to_an_odd_place", "memory", _x, "which is no multiple of 16"),
     _pair("a_copy_names_no_mbarrier", "memory", _x, "an mbarrier that is not initialised"),
+    _pair("every_thread_announces_the_bytes", "endless", _x, "bytes that were announced"),
+    _pair("an_mbarrier_counts_threads_that_never_arrive", "endless", _x, "lacks 32 of 64 arrivals"),
+    _pair("one_warp_arrives_for_two_that_write", "race", _x),
+    _pair("a_consumer_never_gives_a_stage_back", "endless", _rounds, "lacks 32 of 32 arrivals"),
+    _pair(
+        "a_producer_begins_with_the_parity_of_a_consumer",
+        "endless",
+        _rounds,
+        "Is the parity of the wait right?",
+    ),
+    _pair("a_stage_is_given_back_before_it_is_read", "race", _rounds),
+    _pair(
+        "a_store_is_not_committed_before_the_wait", "barrier", _rounds, "overwrites what it has still to read"
+    ),
+    _pair("a_wait_leaves_the_last_copy_on_its_way", "barrier", _x, "its block's shared memory goes with it"),
+    _pair("another_thread_waits_for_the_store", "barrier", _x, "its block's shared memory goes with it"),
+    _pair("a_value_is_left_with_a_neighbour_that_does_not_wait", "race", _of_two, "cluster.sync()", 2),
+    _pair("a_copy_is_sent_to_more_blocks_than_there_are", "memory", _of_cluster, "which has 2 blocks", 2),
+    _pair("a_copy_reaches_one_block_and_two_wait", "endless", _of_cluster, "lacks 256 bytes", 2),
     _pair(
         "a_neighbour_is_read_before_the_cluster_meets", "race", _of_two, "cluster.sync() (barrier.cluster)", 2
     ),
@@ -135,16 +126,9 @@ PAIRS = [
     _warpgroup("a_lane_gives_back_what_its_warp_has_multiplied", ""),
     _warpgroup("another_stage_is_filled_during_a_product", ""),
     _pair("one_thread_waits_and_the_block_meets", "", _x),
+    _pair("two_copies_complete_at_one_mbarrier", "", _x),
+    _pair("two_stores_share_a_wait", "", _x),
     _pair("the_sender_fences_after_all_have_met", "", _x),
     _pair("a_ring_of_stages_with_two_roles", "", _rounds),
     _pair("sums_go_around_a_cluster", "", lambda: (zeros(256),), grid=4),
 ]
-
-
-def kernels_of_the_files() -> set[str]:
-    """All kernels that the files hold."""
-    return {
-        name.replace("_", " ")
-        for file in FOLDER.glob("*.cu")
-        for name in re.findall(r"__global__ void (?:__cluster_dims__\([^)]*\) )?(\w+)\(", file.read_text())
-    }

@@ -252,7 +252,258 @@ extern "C" __global__ void a_copy_names_no_mbarrier(const float* x, float* y)
     y[threadIdx.x] = tile[threadIdx.x];
 }
 
+// ---- mbarriers and roles -------------------------------------------------------------------------
+
+extern "C" __global__ void every_thread_announces_the_bytes(const float* x, float* y)
+{
+    __shared__ alignas(128) float tile[64];
+    __shared__ u64 full;
+#ifdef MENDED
+    begin(&full, 1);
+    if (threadIdx.x == 0) expect(&full, 256);
+#else
+    begin(&full, 64);
+    expect(&full, 256);
+#endif
+    if (threadIdx.x == 0) load(tile, x, 256, &full);
+    while (!is_over(&full, 0)) {}  // here
+    y[threadIdx.x] = tile[threadIdx.x];
+}
+
+extern "C" __global__ void an_mbarrier_counts_threads_that_never_arrive(const float* x, float* y)
+{
+    __shared__ float tile[64];
+    __shared__ u64 ready;
+#ifdef MENDED
+    begin(&ready, 32);
+#else
+    begin(&ready, 64);
+#endif
+    if (threadIdx.x < 32) {
+        tile[threadIdx.x] = x[threadIdx.x];
+        arrive(&ready);
+    }
+    while (!is_over(&ready, 0)) {}  // here
+    y[threadIdx.x] = tile[threadIdx.x % 32];
+}
+
+extern "C" __global__ void one_warp_arrives_for_two_that_write(const float* x, float* y)
+{
+    __shared__ float tile[64];
+    __shared__ u64 ready;
+    begin(&ready, 32);
+    tile[threadIdx.x] = x[threadIdx.x];  // first
+#ifdef MENDED
+    __syncthreads();
+#endif
+    if (threadIdx.x < 32) arrive(&ready);
+    while (!is_over(&ready, 0)) {}
+    y[threadIdx.x] = tile[63 - threadIdx.x];  // second
+}
+
+extern "C" __global__ void a_consumer_never_gives_a_stage_back(const float* x, float* y, int n)
+{
+    __shared__ alignas(128) float tile[32];
+    __shared__ u64 full, empty;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&full, 1);
+        ptx::mbarrier_init(&empty, 32);
+        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    }
+    __syncthreads();
+    if (threadIdx.x == 32) {
+        for (int i = 0; i < n; i++) {
+            while (!is_over(&empty, (i & 1) ^ 1)) {}  // here
+            expect(&full, 128);
+            load(tile, x + 32 * i, 128, &full);
+        }
+    } else if (threadIdx.x < 32) {
+        float sum = 0;
+        for (int i = 0; i < n; i++) {
+            while (!is_over(&full, i & 1)) {}
+            sum += tile[31 - threadIdx.x];
+#ifdef MENDED
+            arrive(&empty);
+#endif
+        }
+        y[threadIdx.x] = sum;
+    }
+}
+
+extern "C" __global__ void a_producer_begins_with_the_parity_of_a_consumer(const float* x, float* y, int n)
+{
+    __shared__ alignas(128) float tile[32];
+    __shared__ u64 full, empty;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&full, 1);
+        ptx::mbarrier_init(&empty, 32);
+        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    }
+    __syncthreads();
+#ifdef MENDED
+    int parity = 1;
+#else
+    int parity = 0;
+#endif
+    if (threadIdx.x == 32) {
+        for (int i = 0; i < n; i++) {
+            while (!is_over(&empty, (i & 1) ^ parity)) {}  // here
+            expect(&full, 128);
+            load(tile, x + 32 * i, 128, &full);
+        }
+    } else if (threadIdx.x < 32) {
+        float sum = 0;
+        for (int i = 0; i < n; i++) {
+            while (!is_over(&full, i & 1)) {}
+            sum += tile[31 - threadIdx.x];
+            arrive(&empty);
+        }
+        y[threadIdx.x] = sum;
+    }
+}
+
+extern "C" __global__ void a_stage_is_given_back_before_it_is_read(const float* x, float* y, int n)
+{
+    __shared__ alignas(128) float tile[32];
+    __shared__ u64 full, empty;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&full, 1);
+        ptx::mbarrier_init(&empty, 32);
+        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    }
+    __syncthreads();
+    if (threadIdx.x == 32) {
+        for (int i = 0; i < n; i++) {
+            while (!is_over(&empty, (i & 1) ^ 1)) {}
+            expect(&full, 128);
+            load(tile, x + 32 * i, 128, &full);  // first
+        }
+    } else if (threadIdx.x < 32) {
+        float sum = 0;
+        for (int i = 0; i < n; i++) {
+            while (!is_over(&full, i & 1)) {}
+#ifndef MENDED
+            arrive(&empty);
+#endif
+            sum += tile[31 - threadIdx.x];  // second
+#ifdef MENDED
+            arrive(&empty);
+#endif
+        }
+        y[threadIdx.x] = sum;
+    }
+}
+
+extern "C" __global__ void a_store_is_not_committed_before_the_wait(const float* x, float* y, int n)
+{
+    __shared__ alignas(128) float tile[64];
+    for (int i = 0; i < n; i++) {
+        tile[threadIdx.x] = x[64 * i + threadIdx.x] * 2;  // second
+        ptx::fence_proxy_async(ptx::space_shared);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            store(y + 64 * i, tile, 256);  // first
+#ifdef MENDED
+            ptx::cp_async_bulk_commit_group();
+#endif
+            ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{});
+        }
+        __syncthreads();
+    }
+    ptx::cp_async_bulk_commit_group();
+    ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{});
+}
+
+extern "C" __global__ void a_wait_leaves_the_last_copy_on_its_way(const float* x, float* y)
+{
+    __shared__ alignas(128) float tile[64];
+    tile[threadIdx.x] = x[threadIdx.x] * 2;
+    ptx::fence_proxy_async(ptx::space_shared);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        store(y, tile, 256);  // here
+        ptx::cp_async_bulk_commit_group();
+#ifdef MENDED
+        ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{});
+#else
+        ptx::cp_async_bulk_wait_group_read(ptx::n32_t<1>{});
+#endif
+    }
+}
+
+extern "C" __global__ void another_thread_waits_for_the_store(const float* x, float* y)
+{
+    __shared__ alignas(128) float tile[64];
+    tile[threadIdx.x] = x[threadIdx.x] * 2;
+    ptx::fence_proxy_async(ptx::space_shared);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        store(y, tile, 256);  // here
+        ptx::cp_async_bulk_commit_group();
+    }
+#ifdef MENDED
+    if (threadIdx.x == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{});
+#else
+    if (threadIdx.x == 1) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{});
+#endif
+}
+
 // ---- clusters ------------------------------------------------------------------------------------
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1) a_value_is_left_with_a_neighbour_that_does_not_wait(float* y)
+{
+    __shared__ float box[64];
+    cg::cluster_group cluster = cg::this_cluster();
+    cluster.sync();
+    *cluster.map_shared_rank(box + threadIdx.x, cluster.block_rank() ^ 1) = threadIdx.x;  // first
+#ifdef MENDED
+    cluster.sync();
+#else
+    __syncthreads();
+#endif
+    y[64 * blockIdx.x + threadIdx.x] = box[threadIdx.x];  // second
+    cluster.sync();
+}
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1) a_copy_is_sent_to_more_blocks_than_there_are(const float* x, float* y)
+{
+    __shared__ alignas(128) float tile[64];
+    __shared__ u64 full;
+    cg::cluster_group cluster = cg::this_cluster();
+    begin(&full, 1);
+    if (threadIdx.x == 0) expect(&full, 256);
+    cluster.sync();
+#ifdef MENDED
+    unsigned short blocks = 3;
+#else
+    unsigned short blocks = 7;
+#endif
+    if (threadIdx.x == 0 && cluster.block_rank() == 0)
+        ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, tile, x, 256, &full, blocks);  // here
+    while (!is_over(&full, 0)) {}
+    y[64 * blockIdx.x + threadIdx.x] = tile[threadIdx.x];
+    cluster.sync();
+}
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1) a_copy_reaches_one_block_and_two_wait(const float* x, float* y)
+{
+    __shared__ alignas(128) float tile[64];
+    __shared__ u64 full;
+    cg::cluster_group cluster = cg::this_cluster();
+    begin(&full, 1);
+    if (threadIdx.x == 0) expect(&full, 256);
+    cluster.sync();
+#ifdef MENDED
+    unsigned short blocks = 3;
+#else
+    unsigned short blocks = 1;
+#endif
+    if (threadIdx.x == 0 && cluster.block_rank() == 0)
+        ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, tile, x, 256, &full, blocks);
+    while (!is_over(&full, 0)) {}  // here
+    y[64 * blockIdx.x + threadIdx.x] = tile[threadIdx.x];
+    cluster.sync();
+}
 
 extern "C" __global__ void __cluster_dims__(2, 1, 1) a_neighbour_is_read_before_the_cluster_meets(float* y)
 {
@@ -393,4 +644,33 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) sums_go_around_a_cluster(fl
     __syncthreads();
     y[64 * blockIdx.x + threadIdx.x] = box[1];
     cluster.sync();
+}
+
+extern "C" __global__ void two_copies_complete_at_one_mbarrier(const float* x, float* y)
+{
+    __shared__ alignas(128) float tile[64];
+    __shared__ u64 full;
+    begin(&full, 1);
+    if (threadIdx.x == 0) {
+        load(tile, x, 128, &full);
+        load(tile + 32, x + 32, 128, &full);
+        expect(&full, 256);
+    }
+    while (!is_over(&full, 0)) {}
+    y[threadIdx.x] = tile[63 - threadIdx.x];
+}
+
+extern "C" __global__ void two_stores_share_a_wait(const float* x, float* y)
+{
+    __shared__ alignas(128) float tile[64];
+    tile[threadIdx.x] = x[threadIdx.x] * 2;
+    ptx::fence_proxy_async(ptx::space_shared);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        store(y, tile, 128);
+        ptx::cp_async_bulk_commit_group();
+        store(y + 32, tile + 32, 128);
+        ptx::cp_async_bulk_commit_group();
+        ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{});
+    }
 }

@@ -1,0 +1,61 @@
+"""Every wrong kernel of the corpora for Hopper and Blackwell is told with class and lines; nothing is said of
+its twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from gpulab.analysis.sanitizer import sanitize
+from gpulab.simulator import device
+
+from .corpus import on_blackwell, on_hopper
+from .pairs import Pair
+from .test_corpus import CONSEQUENCES
+
+CORPORA = (on_hopper, on_blackwell)
+ALL = [(corpus.GPU, pair) for corpus in CORPORA for pair in corpus.PAIRS]
+
+
+def named(value: object) -> str:
+    return value.name if isinstance(value, Pair) else str(value)
+
+
+each_wrong = pytest.mark.parametrize(("gpu", "pair"), [each for each in ALL if each[1].kind], ids=named)
+each = pytest.mark.parametrize(("gpu", "pair"), ALL, ids=named)
+each_corpus = pytest.mark.parametrize("corpus", CORPORA, ids=lambda corpus: corpus.GPU)
+
+
+@pytest.fixture(autouse=True)
+def simulated(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = device.current().gpu
+    if "gpu" in request.fixturenames:
+        device.simulate(request.getfixturevalue("gpu"))
+    yield
+    device.current().gpu = before
+
+
+@each_wrong
+def test_the_wrong_kernel_is_told_with_class_and_lines(gpu: str, pair: Pair):
+    findings = sanitize(pair.launch(mended=False), *pair.arguments())
+    told = {(f.kind, f.lines) for f in findings if f.kind == pair.kind or f.kind not in CONSEQUENCES}
+    assert told == {(pair.kind, pair.lines)}, f"\n{findings}"
+    assert any(pair.says in str(f) for f in findings), f"\n{findings}"
+
+
+@each
+def test_nothing_is_said_of_the_mended_kernel(gpu: str, pair: Pair):
+    findings = sanitize(pair.launch(mended=True), *pair.arguments())
+    assert not findings, f"\n{findings}"
+
+
+@each_corpus
+def test_every_kernel_of_the_files_is_in_the_corpus(corpus):
+    assert {pair.name for pair in corpus.PAIRS} == corpus.FOLDER.kernels()
+
+
+@pytest.mark.parametrize(("corpus", "wrong", "harmless"), [(on_hopper, 40, 10), (on_blackwell, 25, 5)])
+def test_the_corpora_are_large_enough(corpus, wrong, harmless):
+    assert sum(bool(pair.kind) for pair in corpus.PAIRS) >= wrong
+    assert sum(not pair.kind for pair in corpus.PAIRS) >= harmless
