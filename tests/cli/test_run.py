@@ -42,6 +42,11 @@ torch.randn(3, generator=generator, device="cuda")
 torch.cuda.synchronize()
 state = torch.cuda.get_rng_state()
 drawn = torch.rand(3, device="cuda")
+assert torch.device("cuda", 0).type == "cuda" and torch.zeros(1, device=torch.device("cuda")).sum() == 0
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    assert model(torch.ones(1, 4, device="cuda")).dtype == torch.bfloat16
+torch.save(model.state_dict(), "model.pt")
+assert torch.load("model.pt", map_location="cuda:0")["weight"].is_cuda
 torch.cuda.set_rng_state(state)
 assert torch.equal(torch.rand(3, device="cuda"), drawn)
 import torch._dynamo  # which keeps a table of torch.cuda's functions
@@ -263,5 +268,12 @@ def test_the_exit_code_is_the_programs_own_and_its_errors_are_shown_as_python_do
     (folder / "leaves.py").write_text("import sys\nsys.exit(7)\n")
     (folder / "fails.py").write_text("def f():\n    return 1 / 0\n\nf()\n")
     assert run(folder, "leaves.py").returncode == 7
+    (folder / "half.py").write_text("def f(:\n")
+    (folder / "imports.py").write_text("import half\n")
     failed = run(folder, "fails.py")
-    assert failed.returncode == 1 and "ZeroDivisionError" in failed.stderr and "fails.py" in failed.stderr
+    shown = 'Traceback (most recent call last):\n  File "fails.py", line 4, in <module>\n    f()\n  File "fails.py"'
+    assert failed.returncode == 1 and failed.stderr.startswith(shown) and "ZeroDivisionError" in failed.stderr
+    for program in ("half.py", "imports.py"):
+        unread = run(folder, program)
+        assert unread.returncode == 1 and "half.py" in unread.stderr and "SyntaxError" in unread.stderr
+        assert "gpulab/" not in unread.stderr and "runpy" not in unread.stderr

@@ -204,6 +204,82 @@ int main(int argc, char **) {
 }
 """
 
+SHARED = r"""
+#pragma once
+typedef float (*function)(float);
+struct Scale { float by; __device__ float of(float x); };
+extern __device__ int counter;
+extern __constant__ float factors[4];
+extern __device__ function table[2];
+extern __managed__ int total;
+__device__ float twice(float x);
+__device__ inline const char *word(bool two) { return two ? "two" : "one"; }
+template <typename T> __global__ void reverse(T *a, int n) {
+    extern __shared__ float s[];
+    s[threadIdx.x] = a[threadIdx.x];
+    __syncthreads();
+    a[threadIdx.x] = s[n - 1 - threadIdx.x];
+}
+__global__ void second(float *a);
+void reverse_twice(float *a, int n);
+"""
+ONE = r"""
+#include <cstdio>
+#include "shared.cuh"
+
+static __device__ int hidden = 3;
+static __device__ __noinline__ float plus(float x) { return x + hidden; }
+
+__global__ void first(float *a) {
+    int i = threadIdx.x;
+    a[i] = twice(plus(a[i])) + Scale{factors[i % 4]}.of(1) + table[i & 1](1);
+    atomicAdd(&counter, 1);
+    atomicAdd(&total, 10);
+    if (blockDim.x == 1)
+        printf("one %d ", counter);
+}
+
+int main() {
+    float *a, given[4] = {10, 1, 2, 3};
+    cudaMallocManaged(&a, 400);
+    for (int i = 0; i < 100; i++)
+        a[i] = i;
+    cudaMemcpyToSymbol(factors, given, sizeof given);
+    total = 100;
+    first<<<1, 1>>>(a);
+    cudaDeviceSynchronize();
+    first<<<1, 99>>>(a + 1);
+    second<<<1, 1>>>(a);
+    reverse<float><<<1, 100, 400>>>(a, 100);
+    reverse_twice(a, 100);
+    cudaDeviceSynchronize();
+    printf("%.1f %.1f %.1f managed %d\n", a[0], a[1], a[2], total);
+    return cudaGetLastError();
+}
+"""
+TWO = r"""
+#include <cstdio>
+#include "shared.cuh"
+
+__device__ int counter = 0;
+__constant__ float factors[4];
+__managed__ int total = 5;
+static __device__ int hidden = 7;
+static __device__ __noinline__ float plus(float x) { return x + hidden; }
+__device__ float twice(float x) { return 2 * x; }
+__device__ float Scale::of(float x) { return by * x; }
+__device__ float one_more(float x) { return 1 + x; }
+__device__ float hundred_more(float x) { return 100 + x; }
+__device__ function table[2] = {one_more, hundred_more};
+
+__global__ void second(float *a) { a[0] = plus(a[0] - 7); printf("two %d\n", 2); }
+
+void reverse_twice(float *a, int n) {
+    reverse<float><<<1, n, n * 4>>>(a, n);
+    reverse<float><<<1, n, n * 4>>>(a, n);
+}
+"""
+
 pytestmark = pytest.mark.skipif(
     cuda_cpp.missing() != "", reason=f"programs in CUDA C++ cannot be built here: {cuda_cpp.missing()}"
 )
@@ -330,9 +406,30 @@ def test_a_program_is_built_once_for_the_same_contents_of_all_its_files(folder: 
     assert not list(builds.glob("new-*"))
 
 
-def test_device_code_that_needs_a_linker_is_refused_in_words(folder: Path) -> None:
-    ended = run(folder, "--nvcc=-rdc=true", "adds.cu")
-    assert ended.returncode == 2 and "linked as machine code" in ended.stderr
+def test_device_code_of_several_files_is_linked(folder: Path) -> None:
+    """Functions, variables and tables of functions of another file; statics of one name stay apart."""
+    (folder / "shared.cuh").write_text(SHARED)
+    (folder / "one.cu").write_text(ONE)
+    (folder / "two.cu").write_text(TWO)
+    ended = run(folder, "--report", "--nvcc=-rdc=true two.cu", "one.cu")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == ["one 1 two 2", "208.0 304.0 212.0 managed 1100"]
+    assert "second" in ended.stderr  # a kernel of the other file, with its counts
+
+
+def test_a_step_of_a_build_is_refused_in_words(folder: Path) -> None:
+    ended = run(folder, "--nvcc=-dc", "adds.cu")
+    assert ended.returncode == 2 and "-dc is one step of a build" in ended.stderr
+
+
+def test_a_kernel_that_launches_a_kernel_is_refused_in_words(folder: Path) -> None:
+    (folder / "parent.cu").write_text(
+        "__global__ void child() {}\n__global__ void parent() { child<<<1, 1>>>(); }\n"
+        "int main() { parent<<<1, 1>>>(); return cudaDeviceSynchronize() == cudaSuccess ? 0 : 3; }\n"
+    )
+    ended = run(folder, "--nvcc=-rdc=true", "parent.cu")
+    assert ended.returncode == 3
+    assert "parent, line 2" in ended.stderr and "Kernels that launch kernels do not run here" in ended.stderr
 
 
 def test_without_a_compiler_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,17 @@ def test_the_reason_of_a_refusal_is_its_own_words() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "name", ["cupy_jit.py", "function_pointers.cu", "recursion.cu", "textures.cu", "virtual_functions.cu"]
+    "name",
+    [
+        "cupy_jit.py",
+        "device_linking.cu",
+        "function_pointers.cu",
+        "recursion.cu",
+        "textures.cu",
+        "torch_compile.py",
+        "training.py",
+        "virtual_functions.cu",
+    ],
 )
 def test_what_was_refused_once_runs_now(name: str) -> None:
     assert features.run(features.PROGRAMS / name).said == ""

@@ -27,7 +27,9 @@ from . import builds
 
 ENDINGS = (".cu", ".cpp", ".cc", ".cxx")
 NVCC_WHEELS = ("nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12")
-SEPARATE = {"-rdc=true", "--relocatable-device-code=true", "-dc", "--device-c", "-dlink", "--device-link"}
+# Spellings of flags of nvcc: to link device code of several files, and for steps of a build of one's own.
+LINKED = ("-rdc=true", "-rdc true", "--relocatable-device-code=true", "--relocatable-device-code true")
+STEPS = {"-c", "-dc", "--device-c", "-dlink", "--device-link", "-dlto", "--dlink-time-opt"}
 BUILT, ANSWERS = "program.so", "answers.so"  # in the folder of a build
 # Of the environment, what the compilers listen to.
 VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH")
@@ -45,13 +47,12 @@ def program(source: str, arguments: list[str], flags: str, clock: str) -> Callab
     ``wall``. Raises CannotBuild.
     """
     nvcc = compiler()
-    if set(shlex.split(flags)) & SEPARATE:
-        raise CannotBuild(
-            f"--nvcc={flags}: device code of several files is linked as machine code, and the simulated "
-            "device runs PTX. Without this flag, each file keeps its own device code; include what kernels "
-            "share. Kernels that launch kernels do not run here."
-        )
     words = shlex.split(flags)
+    if steps := sorted(STEPS & set(words)):
+        raise CannotBuild(
+            f"--nvcc={flags}: {steps[0]} is one step of a build, and gpulab run does all of them. "
+            "Name all files of the program without it; -rdc=true links the device code of several files."
+        )
     folder = builds.kept(_recipe(nvcc, source, words), lambda empty: _make(nvcc, source, words, empty))
     library = ctypes.CDLL(str(folder / ANSWERS), mode=ctypes.RTLD_GLOBAL)
 
@@ -141,6 +142,8 @@ def _build(nvcc: str, source: str, flags: list[str], folder: Path) -> Path:
             *("-lineinfo", "--no-compress", "-shared", "-cudart", "none"),
             *("-Xcompiler", "-fPIC", "-Xlinker", "--wrap=exit", "-Xlinker", "-Bsymbolic"),
             *(() if any(flag.startswith("-O") for flag in flags) else ("-O2",)),
+            # The device's linker takes machine code; the runtime joins the PTX of all files.
+            *(("-nodlink", "-cudadevrt", "none") if any(each in " ".join(flags) for each in LINKED) else ()),
             *(source, str(entry), *flags, "-o", str(built)),
         ],
         source,
@@ -192,7 +195,9 @@ def _load(built: Path, answers: ctypes.CDLL, text: str, clock: str) -> tuple[Run
     names = (built.parent / "names").read_text().split()
     table = (ctypes.c_void_p * len(names)).in_dll(answers, "gpulab_answers")
     table[:] = [runtime.address(name) for name in names]
-    return runtime, ctypes.CDLL(str(built))
+    loaded = ctypes.CDLL(str(built))
+    runtime.registered()
+    return runtime, loaded
 
 
 def _run(runtime: Runtime, library: ctypes.CDLL, arguments: list[str]) -> int:

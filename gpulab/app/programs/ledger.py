@@ -90,8 +90,16 @@ def table(counts: Counts, gpu: str) -> str:
 
 
 def _short(kernel: str) -> str:
-    """A kernel's name without the arguments of its template, where these would fill the line."""
-    return kernel if len(kernel) <= LONGEST_NAME else f"{kernel.partition('<')[0][-LONGEST_NAME:]}<…>"
+    """A kernel's name, without the arguments of its template where these would fill the line.
+
+    >>> _short("triton_per_fused_" + 6 * "native_layer_norm_" + "1")
+    '…_norm_native_layer_norm_native_layer_norm_native_layer_norm_1'
+    """
+    if len(kernel) <= LONGEST_NAME:
+        return kernel
+    name, template, _ = kernel.partition("<")
+    shown = name if len(name) <= LONGEST_NAME else f"…{name[-LONGEST_NAME:]}"
+    return f"{shown}<…>" if template else shown
 
 
 def write_budget(path: Path, counts: Counts, gpu: str) -> None:

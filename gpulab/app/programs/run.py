@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpulab import habits
 from gpulab.foundation.errors import Message
 from gpulab.simulator import device as devices
 from gpulab.simulator import hardware
@@ -24,6 +25,7 @@ USAGE = (
     "gpulab run [OPTIONS] -m module [ARGUMENTS]"
 )
 ENDINGS = ", ".join(cuda_cpp.ENDINGS)
+OURS = (__file__, habits.__file__, "<frozen runpy>")  # files whose frames tell nothing of a program's error
 MACHINE_CODE = b"\x7fELF"  # how a compiled program's file begins
 
 
@@ -156,10 +158,23 @@ def _exit_code(start: Callable[[], Any]) -> int:
     except (Message, SimulationError) as error:  # its text says where, and frames of ours say nothing
         print(error, file=sys.stderr)
         return 1
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:
+        traceback.print_exception(_without_our_frames(error))
         return 1
     return 0
+
+
+def _without_our_frames(error: BaseException) -> BaseException:
+    """The error with the traceback that Python would show: the program's own frames."""
+    kept = []
+    frame = error.__traceback__
+    while frame:
+        if not frame.tb_frame.f_code.co_filename.startswith(OURS):
+            kept.append(frame)
+        frame = frame.tb_next
+    for each, following in zip(kept, [*kept[1:], None], strict=True):
+        each.tb_next = following
+    return error.with_traceback(kept[0] if kept else None)
 
 
 @contextmanager

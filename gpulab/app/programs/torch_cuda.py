@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import wraps
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,6 +51,8 @@ class CudaMeansCpu(TorchFunctionMode):
         kwargs = kwargs or {}
         if func in _ANSWERS:
             return _ANSWERS[func]
+        if func is torch.device:  # an answer to it may be asked for its type
+            return func(*args, **kwargs)
         if func in _TO_THE_GPU or func in _IN_PINNED_MEMORY:
             return args[0]
         if func is torch.Tensor.data_ptr:
@@ -167,8 +170,48 @@ def install() -> None:
     # Programs choose among back ends that only a GPU has. On a CPU, PyTorch chooses one itself.
     torch.nn.attention.sdpa_kernel = wraps(torch.nn.attention.sdpa_kernel)(_any_backend)
     torch.Generator = Generator
+    torch.compile = _with_triton(torch.compile)
+    torch.serialization.register_package(0, _no_tag, _loaded)
+    torch.autocast.__init__ = _of_the_cpu(torch.autocast.__init__)
+    # PyTorch without CUDA lacks it, and asks for it before it leaves out CUDA graphs on the CPU.
+    torch._C._cuda_cudaCachingAllocator_is_enabled = _always(True)
     for name, value in _module().items():
         setattr(torch.cuda, name, value)
+
+
+def _with_triton(compile: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.compile`, which makes Triton kernels where there is Triton."""
+
+    @wraps(compile)
+    def with_triton(*args: Any, **kwargs: Any) -> Any:
+        if find_spec("triton"):
+            from gpulab.frontends.triton import inductor
+
+            inductor.install()
+        return compile(*args, **kwargs)
+
+    return with_triton
+
+
+def _of_the_cpu(init: Callable[..., None]) -> Callable[..., None]:
+    """`torch.autocast.__init__`: what is cast on the GPU is cast on the CPU, to the same type."""
+
+    @wraps(init)
+    def of_the_cpu(self: Any, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any) -> None:
+        if device_type == "cuda" and dtype is None:
+            dtype = torch.get_autocast_dtype("cuda")
+        init(self, _on_cpu(device_type), dtype, *args, **kwargs)
+
+    return of_the_cpu
+
+
+def _no_tag(storage: Any) -> None:
+    """Where a storage is is left to others to say: it is on the CPU."""
+
+
+def _loaded(storage: Any, location: str) -> Any:
+    """What `torch.load` makes of a storage that belongs on a GPU: it stays where it is."""
+    return storage if location.startswith("cuda") else None
 
 
 def _any_backend(*args: Any, **kwargs: Any) -> nullcontext[None]:

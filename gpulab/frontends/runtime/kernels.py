@@ -7,6 +7,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import get_ident
 from typing import Any
 
@@ -18,6 +19,8 @@ from gpulab.frontends.driver.functions import nothing, put
 from gpulab.simulator import device as devices
 from gpulab.simulator.compile import CompiledKernel
 from gpulab.simulator.compile.headers import header_folders
+from gpulab.simulator.compile.joining import join
+from gpulab.simulator.compile.kernel import Capability
 from gpulab.simulator.compile.lines import with_learners_lines
 from gpulab.simulator.compile.versions import version_in
 from gpulab.simulator.device import LaunchError
@@ -38,18 +41,38 @@ STREAM_OF_CONFIG = 32  # where a cudaLaunchConfig_t has its stream
 
 
 @dataclass
+class Image:
+    """Device code that belongs together: the PTX of a file, or of several that nvcc keeps to be linked."""
+
+    parts: list[str] = field(default_factory=list)
+
+    @cached_property
+    def ptx(self) -> str:
+        """All of it as one module; `parts` is complete when this is asked for."""
+        first, *others = self.parts
+        return join(first, others) if others else first
+
+
+@dataclass
 class Function:
     """A kernel as the host knows it, by the address of its stub. `dynamic` is what it asked for, in bytes."""
 
-    compiled: CompiledKernel
+    image: Image
+    entry: str
+    cc: Capability
     dynamic: int = DYNAMIC_SHARED
+
+    @cached_property
+    def compiled(self) -> CompiledKernel:
+        ptx = self.image.ptx
+        return CompiledKernel(readable(self.entry), self.entry, ptx, self.cc, version_in(ptx))
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """A variable of the device: its name in the PTX, and its bytes."""
+    """A variable of the device: the code that has it, its name there, and its bytes."""
 
-    ptx: str
+    image: Image
     name: str
     nbytes: int
 
@@ -66,10 +89,11 @@ class KernelCalls:
     graphs: GraphCalls
     layouts: Layouts
     source: str
-    _images: dict[int, str] = field(default_factory=dict)  # PTX by the address of its wrapper
+    _images: dict[int, Image] = field(default_factory=dict)  # by the address of its wrapper
+    _linked: tuple[int, Image] | None = None  # what ``-rdc=true`` leaves to be linked, and its first wrapper
     _functions: dict[int, Function] = field(default_factory=dict)
     _symbols: dict[int, Symbol] = field(default_factory=dict)
-    _managed: list[tuple[int, Symbol]] = field(default_factory=list)
+    _managed: list[tuple[int, Symbol]] = field(default_factory=list)  # whose addresses the host waits for
     # What ``<<<…>>>`` has said for launches that are yet to come, by the thread. Python's own values of a
     # thread do not outlast a call from a thread that C++ has made.
     _waiting: dict[int, list[tuple[Dim3, Dim3, int, int]]] = field(default_factory=dict)
@@ -78,19 +102,23 @@ class KernelCalls:
 
     def register_image(self, wrapper: int) -> int:
         """``__cudaRegisterFatBinary``: it returns the handle under which kernels and variables follow."""
-        folders = header_folders()
-        text = ptx_at(wrapper)
-        self._images[wrapper] = with_learners_lines(
-            text, foreign=lambda path: path.startswith(folders) or "/include/" in path
-        )
+        self._images[wrapper] = Image([_ptx(wrapper)])
         return wrapper
+
+    def register_part(self, callback: int, wrapper: int, *_: int) -> None:
+        """``__cudaRegisterLinkedBinary_…``: one of several files of device code, which become one image.
+
+        `callback` is what registers the file's kernels and variables under a handle.
+        """
+        handle, image = self._linked = self._linked or (wrapper, Image())
+        self._images[handle] = image
+        image.parts.append(_ptx(wrapper))
+        ctypes.CFUNCTYPE(None, P)(callback)(handle)
 
     def register_function(self, image: int, stub: int, _: int, name: int, *__: int) -> None:
         """``__cudaRegisterFunction``."""
         entry = ctypes.string_at(name).decode()
-        ptx = self._images[image]
-        kernel = CompiledKernel(readable(entry), entry, ptx, self.device.cc, version_in(ptx))
-        self._functions[stub] = Function(kernel)
+        self._functions[stub] = Function(self._images[image], entry, self.device.cc)
 
     def register_variable(
         self, image: int, host: int, _: int, name: int, __: int, nbytes: int, *___: int
@@ -102,19 +130,25 @@ class KernelCalls:
         self, image: int, pointer: int, _: int, name: int, __: int, nbytes: int, *___: int
     ) -> None:
         """``__cudaRegisterManagedVar``: the host has a pointer to the variable, which is the same memory."""
-        symbol = Symbol(self._images[image], ctypes.string_at(name).decode(), nbytes)
-        found = self.device.memory.find(self._address(symbol))
-        assert found is not None
-        put(pointer, found.data.ctypes.data)
-        self._symbols[pointer] = symbol
+        self._symbols[pointer] = Symbol(self._images[image], ctypes.string_at(name).decode(), nbytes)
+        self._managed.append((pointer, self._symbols[pointer]))
+
+    def registered(self) -> None:
+        """All of the program's device code is there: the host gets the addresses of managed variables."""
+        for pointer, symbol in self._managed:
+            found = self.device.memory.find(self._address(symbol))
+            assert found is not None
+            put(pointer, found.data.ctypes.data)
+        self._managed.clear()
 
     # ---- variables -------------------------------------------------------------------------------
 
     def _address(self, symbol: Symbol) -> int:
-        places = variables_of(self.device.module(symbol.ptx), self.device.memory)
+        module = self.device.module(symbol.image.ptx)
+        places = variables_of(module, self.device.memory)
         if symbol.name not in places:  # no kernel uses it, so that the compiler left it out
             places[symbol.name] = self.device.allocate(symbol.nbytes).address
-            self.device.memory.modules[id(self.device.module(symbol.ptx))].addresses.update(places)
+            self.device.memory.modules[id(module)].addresses.update(places)
         return places[symbol.name]
 
     def _symbol(self, host: int) -> int:
@@ -304,6 +338,14 @@ class KernelCalls:
 def _config(grid: Dim3, block: Dim3, shared_bytes: int, cooperative: bool = False) -> Config:
     (gx, gy, gz), (bx, by, bz) = grid, block
     return Config((gx, gy, gz), (bx, by, bz), shared_bytes, cooperative=cooperative)
+
+
+def _ptx(wrapper: int) -> str:
+    """The PTX of a fat binary; code that was inlined from headers lies on the program's line."""
+    folders = header_folders()
+    return with_learners_lines(
+        ptx_at(wrapper), foreign=lambda path: path.startswith(folders) or "/include/" in path
+    )
 
 
 def flush() -> None:

@@ -18,6 +18,7 @@ from .structures import Dim3, Layouts
 from .textures import TextureCalls
 
 P, I, N = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
+LINKED = "__cudaRegisterLinkedBinary"  # goes on with the name of a file
 Answer = tuple[str, Callable[..., Any], tuple[Any, ...]]
 
 
@@ -55,6 +56,7 @@ class Runtime:
         yield "__cudaRegisterFunction", None, kernels.register_function, (P, P, P, P, I, P, P, P, P, P)
         yield "__cudaRegisterVar", None, kernels.register_variable, (P, P, P, P, I, N, I, I)
         yield "__cudaRegisterManagedVar", None, kernels.register_managed, (P, P, P, P, I, N, I, I)
+        yield LINKED, None, kernels.register_part, (P, P, P, P)
         yield "__cudaInitModule", ctypes.c_char, lambda _: 1, (P,)
         yield "__cudaPushCallConfiguration", ctypes.c_uint, kernels.push, (Dim3, Dim3, N, P)
         yield "cudaGetLastError", I, self.errors.get, ()
@@ -67,8 +69,14 @@ class Runtime:
         kept = self._texts.setdefault(text, ctypes.create_string_buffer(text))
         return ctypes.addressof(kept)
 
+    def registered(self) -> None:
+        """The program is loaded, and has said which kernels and variables it has."""
+        self._kernels.registered()
+
     def address(self, name: str) -> int:
         """The address of the C function of this name; one that is not there says so when it is called."""
+        if name.startswith(LINKED):
+            name = LINKED
         if name not in self._functions:
             self._functions[name] = _function(self.errors.refuse_missing(name), ())
         return ctypes.cast(self._functions[name], P).value or 0

@@ -1,4 +1,4 @@
-"""Puts PTX texts together."""
+"""Finds the PTX of what a kernel calls without bringing it along, and puts both together."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from .cuda_c import RELOCATABLE, cuda_c_ptx
 from .driverless import numbas_includes
+from .joining import EXTERN, join
 from .kernel import Capability, CompileError
 
 # CUDA C++ that kernels call without naming it: what they call → the file, numba's own or ours.
@@ -22,18 +23,6 @@ OUR_SOURCES = {
     "NRT_incref": "reference_counts.cuh",
     "NRT_decref": "reference_counts.cuh",
 }
-
-NAME = r"(?P<name>[\w$]+)"
-EXTERN = rf"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?{NAME}\s*(?:\([^)]*\)\s*)?(?:\.noreturn\s*)?;"
-DEFINED = rf"(?m)^(?:\.visible\s+|\.weak\s+)?\.func\s+(?:\([^)]*\)\s*)?{NAME}\s*\("
-FILE = r"(?m)^\s*\.file\s+(\d+)"
-FILE_NUMBER = r"(?m)(^\s*\.(?:file|loc)\s+|\binlined_at\s+)(\d+)"
-DEFINITION = rf"{DEFINED}[^)]*\)\s*(?:\.noreturn\s*)?\{{(?s:.*?)^\}}"
-VARIABLE = (
-    r"(?m)^(?:\.(?:visible|weak|common)\s+)?\.(?:global|const)\b[^;=\[\n]*?\s"
-    rf"{NAME}(?:\[\d*\])?\s*(?:=[^;]*)?;"
-)
-HEADER = r"(?ms)\A.*?^\.address_size\s+64\s*$"
 
 
 def link(kernel: str, ptx: str, codes: list[Any], cc: Capability) -> str:
@@ -64,56 +53,6 @@ def as_ptx(kernel: str, code: Any, cc: Capability) -> str:
     raise CompileError(
         kernel, f"It links {code.name}, which is machine code: the simulator runs CUDA C++ and PTX only."
     )
-
-
-def join(ptx: str, others: list[str]) -> str:
-    """One module of all functions: those of `others` first, for PTX is read once from top to bottom.
-
-    What is there already is left out: numba writes what a device function calls and uses beside it, too.
-    """
-    header = re.match(HEADER, ptx)
-    assert header, "PTX without a header"
-    joined, declared, defined = header[0], set[str](), set[str]()
-    files = 0
-    for text in _callees_first([*others, ptx]):
-        text = _with_file_numbers_from(files, text)
-        files = max((int(number) for number in re.findall(FILE, text)), default=files)
-        text = _without(EXTERN, declared | defined, re.sub(HEADER, "", text, count=1))
-        for pattern in (DEFINITION, VARIABLE):
-            text = _without(pattern, defined, text)
-        joined += "\n" + text
-        declared |= set(re.findall(EXTERN, text))
-        defined |= {*re.findall(DEFINED, text), *re.findall(VARIABLE, text)}
-    return joined
-
-
-def _callees_first(texts: list[str]) -> list[str]:
-    """The texts, each behind those that define what it declares."""
-    rest, ordered = list(texts), []
-    while rest:
-        defined = [set(re.findall(DEFINED, text)) for text in rest]
-        free = next(
-            (
-                i
-                for i, text in enumerate(rest)
-                if not set(re.findall(EXTERN, text)) & set().union(*defined[:i], *defined[i + 1 :])
-            ),
-            0,  # texts that call each other
-        )
-        ordered.append(rest.pop(free))
-    return ordered
-
-
-def _with_file_numbers_from(start: int, ptx: str) -> str:
-    """The PTX with other numbers of source files, larger by `start`: each text counts them from 1."""
-    if not start:
-        return ptx
-    return re.sub(FILE_NUMBER, lambda match: f"{match[1]}{int(match[2]) + start}", ptx)
-
-
-def _without(pattern: str, names: set[str], ptx: str) -> str:
-    """PTX without what matches the pattern and has one of these names."""
-    return re.sub(pattern, lambda match: "" if match["name"] in names else match[0], ptx)
 
 
 def _numbas_source(name: str) -> str:

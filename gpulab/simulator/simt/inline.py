@@ -327,6 +327,15 @@ def _bits(type_: str) -> str:
 
 # ---- calls ---------------------------------------------------------------------------------------
 
+LAUNCH = ("cudaLaunchDevice", "cudaGetParameterBuffer", "__cudaCDP2")  # how a kernel launches another one
+
+
+def _why_not(name: str) -> str:
+    """Why a function that a module only declares cannot be called."""
+    if name.startswith(LAUNCH):
+        return "Kernels that launch kernels do not run here: launch them from the host."
+    return "This device function has no PTX of its own."
+
 
 def _call(whole: _Whole, copy: _Copy, call: Instruction, current: int) -> int:
     """Append a call to block `current`; returns the block that goes on after it."""
@@ -345,7 +354,7 @@ def _call(whole: _Whole, copy: _Copy, call: Instruction, current: int) -> int:
         return current
     if callee.extern or not callee.blocks:
         named = replace(call, opcode=f"call {callee.name}")
-        raise _refused(whole, named, "This device function has no PTX of its own.")
+        raise _refused(whole, named, _why_not(callee.name))
     inner = f"{names.prefix}{callee.name}#{len(body.blocks)}:"
     for argument, parameter in zip(arguments, callee.parameters, strict=True):
         _pass(argument, names.prefix, parameter, inner, call, body, current)
