@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from nbformat import NotebookNode
 
 from grading.core import environment, sandbox, texts
+from grading.core.commands import guess
 from grading.core.course import Course
 from grading.core.errors import GradingError, NotebookError, ReleaseError, SandboxError
 from grading.core.graft import Graft, graft
@@ -76,8 +77,9 @@ def open_lab(course: Course, lab: str) -> Lab:
     """
     paths = sorted((course.labs / lab).glob("*.ipynb"))
     if not paths:
-        known = ", ".join(sorted(p.name for p in course.labs.glob("[0-9]*"))) or "none"
-        raise ReleaseError(f"no released lab '{lab}' in {course.labs}; there are: {known}")
+        known = sorted(p.name for p in course.labs.glob("[0-9]*"))
+        there = ", ".join(known) or "none"
+        raise ReleaseError(f"no released lab '{lab}'{guess(lab, known)} in {course.labs}; there are: {there}")
     notebooks = {p.stem: read_released(p) for p in paths}
     notebooks = {name: each for name, each in notebooks.items() if any(map(is_solution, each.cells))}
     asked = {name: questions(notebook) for name, notebook in notebooks.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
@@ -10,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grading.core import texts
+from grading.core.commands import closest
 from grading.core.course import Course
 from grading.core.tasks import Lab
 from grading.lms import late, settings
@@ -181,8 +181,8 @@ def _doubts_of_time(
 def _with_a_guess(who: str, everybody: Collection[str]) -> str:
     """``adda (ada?)``: an id that nobody has, and the one that may be meant."""
     longer = [each for each in everybody if each.startswith(f"{who}@")]  # an address without its host
-    near = longer or difflib.get_close_matches(who, everybody, 1)
-    return f"{who} ({near[0]}?)" if near else who
+    near = longer[0] if longer else closest(who, everybody)
+    return f"{who} ({near}?)" if near else who
 
 
 def _unreadable(submission: Submission, known: settings.Settings) -> bool:

@@ -9,13 +9,12 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from grading.core import texts
+from grading.core.commands import ours
 from grading.core.course import GRADEBOOK, Course
 from grading.lms import exports, final, regrades
 from grading.lms.classroom import ClassResult
 from grading.lms.final import Final
 from grading.lms.submissions import CANVAS, MOODLE, REFUSED
-
-GRADE = "python -m grading grade"
 
 
 def left(
@@ -25,7 +24,8 @@ def left(
 
     `exported` and `packed` are what this run was asked for with ``--export`` and ``--feedback``.
     """
-    tasks = [f"a run was stopped before its end; to go on: {GRADE} {run}" for run in course.unfinished_runs()]
+    stopped = course.unfinished_runs()
+    tasks = [f"a run was stopped before its end; to go on: {ours('grade', run)}" for run in stopped]
     tasks += [*_of_lab(course, result), *_requests(course)]
     if result.table:
         tasks += _handing_out(result.lab.name, result.table, exported, packed)
@@ -69,7 +69,7 @@ def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
         who = texts.some([f"{row.who.id}: {texts.clean(row.reason, 80)}" for row in ungraded], 3)
         yield (
             f"{_hand_ins(len(ungraded))} no verdict ({who}): ask for another file and grade it, "
-            f"{GRADE} {lab} FOLDER, or give points: {formgrader(course)}"
+            f"{ours('grade', lab, 'FOLDER')}, or give points: {formgrader(course)}"
         )
     doubtful = [row for row in rows if row.doubt]
     if doubtful:
@@ -77,14 +77,14 @@ def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
         who = texts.some([row.who.id for row in doubtful], 6)
         yield (
             f"of {hand_ins} nobody knows how late it was ({who}): write the times into a column handed_in of "
-            f"the roster, then {GRADE} {lab}"
+            f"the roster, then {ours('grade', lab)}"
         )
     if result.refused:
         who = texts.some([texts.clean(name, 40) for name in result.refused], 6)
         number = len(result.refused)
         yield (
             f"{number} {'file was' if number == 1 else 'files were'} refused ({who}): "
-            f"do what the line above says, then {GRADE} {lab} FOLDER again"
+            f"do what the line above says, then {ours('grade', lab, 'FOLDER')} again"
         )
 
 
@@ -101,7 +101,7 @@ def _requests(course: Course) -> Iterator[str]:
     if number := len(open_) + len(problems):
         words = "1 request" if number == 1 else f"{number} requests"
         which = f" ({texts.some([texts.clean(name, 60) for name in open_], 3)})" if open_ else ""
-        yield f"{words} for a regrade{which}: python -m grading regrades"
+        yield f"{words} for a regrade{which}: {ours('regrades')}"
 
 
 def _handing_out(
@@ -112,7 +112,7 @@ def _handing_out(
     ways = [f"--export {layout}" for layout in dict.fromkeys(exported)]
     ways += [f"--feedback {way}" for way in dict.fromkeys(packed)]
     lms = next((name for row in rows if (name := _lms(row.sent_as))), "canvas")
-    command = f"{GRADE} {lab} {' '.join(ways) or f'--export {lms} --feedback {lms}'}"
+    command = ours("grade", lab, *(ways or [f"--export {lms} --feedback {lms}"]))
     if unfinished:
         words = "1 grade is" if unfinished == 1 else f"{unfinished} grades are"
         yield f"{words} not final; afterwards: {command}"

@@ -19,6 +19,7 @@ from nbgrader.api import Gradebook
 
 from grading.__main__ import main
 from grading.core import judge
+from grading.core.commands import ours
 from grading.core.course import ROOT, Course
 from grading.core.graft import Graft
 from grading.core.notebooks import Question
@@ -203,7 +204,7 @@ def test_ctrl_c_keeps_what_was_judged_and_the_next_run_does_the_rest(
     other = school.folder.parent / "one" / "s0"
     shutil.copytree(school.folder / "s0", other)
     assert grade(school.course, other.parent) == 0  # a run of one student does not forget the others
-    assert lines(capsys, f"before its end; to go on: python -m grading grade {LAB} {school.folder}")
+    assert lines(capsys, f"before its end; to go on: {ours('grade', LAB, school.folder)}")
     assert grade(school.course, school.folder) == 0
     assert not lines(capsys, "was stopped before its end")
     assert len(FakeJudge.asked) == students - kept
