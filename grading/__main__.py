@@ -147,6 +147,7 @@ def grade(options: argparse.Namespace, course: Course) -> int:
             roster=options.roster,
             scheduler=options.scheduler,
             gpus=devices,
+            keep=options.keep,
             tell=bar,
         )
     result.seconds = time.monotonic() - began
@@ -436,6 +437,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--provisional", action="store_true", help="export grades that are not final, too, and pack their "
         "feedback (default: leave them empty, so that the LMS keeps what it has)",
+    )  # fmt: skip
+    command.add_argument(
+        "--keep", action="append", default=[], metavar="STUDENT", help="the earlier file of this student "
+        "counts, although a newer one cannot be read; may be given several times",
     )  # fmt: skip
     command.add_argument(
         "--title",

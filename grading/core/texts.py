@@ -113,6 +113,7 @@ NO_SOLUTION = "--gpu: the lab's own solution cannot be timed: {why}"
 
 # States of a grade that a person must settle, because nobody knows what being late costs.
 LATE_UNKNOWN = "late, by how much is not known"
+NEWER_UNREADABLE = "a newer file cannot be read"
 TIME_UNREADABLE = "time of handing in cannot be read"
 
 # The verdict on a screen.

@@ -14,6 +14,7 @@ from grading.core.course import GRADEBOOK, Course
 from grading.lms import exports, final, regrades
 from grading.lms.classroom import ClassResult
 from grading.lms.final import Final
+from grading.lms.roster import times_of
 from grading.lms.submissions import CANVAS, MOODLE, REFUSED
 
 
@@ -36,6 +37,9 @@ def left(
     ]
     if others:
         tasks.append(f"other labs: {texts.some(others)}")
+    for lab in sorted({path.parent.name for path in course.verdicts.glob("*/*@*.json")} - {result.lab.name}):
+        if lab not in result.others and (course.labs / lab).is_dir():
+            tasks.append(f"the gradebook has nothing of {lab}, which was graded before: {ours('grade', lab)}")
     if not tasks:
         return [f"nothing is left to do for {result.lab.name}"]
     if course.database and course.database != os.environ.get(GRADEBOOK):
@@ -67,17 +71,25 @@ def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
     ungraded = [row for row in rows if row.state == final.UNGRADED]
     if ungraded:
         who = texts.some([f"{row.who.id}: {texts.clean(row.reason, 80)}" for row in ungraded], 3)
+        have = "has" if len(ungraded) == 1 else "have"
         yield (
-            f"{_hand_ins(len(ungraded))} no verdict ({who}): ask for another file and grade it, "
+            f"{_number(len(ungraded))} {have} no verdict ({who}): ask for another file and grade it, "
             f"{ours('grade', lab, 'FOLDER')}, or give points: {formgrader(course)}"
+        )
+    if unread := [row for row in rows if row.newer]:
+        who = texts.some([f"{row.who.id}: {texts.clean(row.newer, 80)}" for row in unread], 3)
+        ids = " ".join(f"--keep {row.who.id}" for row in unread)
+        yield (
+            f"of {_number(len(unread))} a newer file cannot be read, so the earlier one counts ({who}): ask "
+            f"for another file and grade it, {ours('grade', lab, 'FOLDER')}, or decide that the earlier one "
+            f"counts, {ours('grade', lab, ids)}"
         )
     doubtful = [row for row in rows if row.doubt]
     if doubtful:
-        hand_ins = "1 hand-in" if len(doubtful) == 1 else f"{len(doubtful)} hand-ins"
         who = texts.some([row.who.id for row in doubtful], 6)
         yield (
-            f"of {hand_ins} nobody knows how late it was ({who}): write the times into a column handed_in of "
-            f"the roster, then {ours('grade', lab)}"
+            f"of {_number(len(doubtful))} nobody knows how late it was ({who}): write the times into a "
+            f"column {times_of(lab)[1]} of the roster, then {ours('grade', lab)}"
         )
     if result.refused:
         who = texts.some([texts.clean(name, 40) for name in result.refused], 6)
@@ -88,8 +100,8 @@ def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
         )
 
 
-def _hand_ins(number: int) -> str:
-    return "1 hand-in has" if number == 1 else f"{number} hand-ins have"
+def _number(hand_ins: int) -> str:
+    return "1 hand-in" if hand_ins == 1 else f"{hand_ins} hand-ins"
 
 
 def _requests(course: Course) -> Iterator[str]:
