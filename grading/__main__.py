@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from grading.core.commands import Parser, guess, ours
 from grading.core.course import GRADEBOOK, Course
 from grading.core.errors import GradingError
 from grading.core.texts import AGAIN, STOPPED_BY_HAND, clean, some
@@ -38,7 +39,7 @@ def release(options: argparse.Namespace, course: Course) -> int:
         if options.check:
             lines = release_module.differences(course, lab)
             stale += bool(lines)
-            state = "out of date, run: python -m grading release " + lab if lines else "in sync"
+            state = f"out of date, run: {ours('release', lab)}" if lines else "in sync"
             for line in lines:
                 console.print(line, markup=False)
         else:
@@ -80,7 +81,7 @@ def _release_pages(course: Course, check: bool, wide: int) -> bool:
     lines = release_module.page_differences(course)
     for line in lines:
         console.print(line, markup=False)
-    state = "out of date, run: python -m grading release" if lines else "in sync"
+    state = f"out of date, run: {ours('release')}" if lines else "in sync"
     console.print(f"{'index':<{wide}} {state}", markup=False)
     return bool(lines)
 
@@ -146,6 +147,7 @@ def grade(options: argparse.Namespace, course: Course) -> int:
             roster=options.roster,
             scheduler=options.scheduler,
             gpus=devices,
+            keep=options.keep,
             tell=bar,
         )
     result.seconds = time.monotonic() - began
@@ -218,10 +220,8 @@ def similar(options: argparse.Namespace, course: Course) -> int:
         raise GradingError(f"no notebook of {options.lab} in {where} can be read: nothing is compared")
     known = {student for notebooks in grafts.values() for student in notebooks} | {similar_module.SOLUTION}
     if missing := [student for student in options.pair or () if student not in known]:
-        there = some(sorted(known))
-        raise GradingError(
-            f"no notebook of {' and '.join(map(clean, missing))} to compare; there are: {there}"
-        )
+        named = " and ".join(f"{clean(student)}{guess(student, known)}" for student in missing)
+        raise GradingError(f"no notebook of {named} to compare; there are: {some(sorted(known))}")
     shown = {}
     for name, notebooks in grafts.items():
         given = similar_module.given(course, options.lab, name, lab.notebooks[name])
@@ -269,7 +269,7 @@ def regrades(options: argparse.Namespace, course: Course) -> int:
     console.print(f"{len(found)} request{'s' * (len(found) != 1)}{nothing}", markup=False)
     for lab in changed:
         console.print(
-            f"the judge says something else today: python -m grading grade {lab} gives it to everybody"
+            f"the judge says something else today: {ours('grade', lab)} gives it to everybody", markup=False
         )
     return 1 if problems else 0
 
@@ -376,7 +376,7 @@ def day(text: str) -> datetime:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser(prog="python -m grading", description=__doc__)
+    top = Parser(prog=ours(), description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
     command = commands.add_parser("release", help="solutions/ → labs/, and the proofs of each exercise")
     command.add_argument("lab", nargs="?", help="one lab, such as 04_memory_hierarchy or 04 (default: all)")
@@ -437,6 +437,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--provisional", action="store_true", help="export grades that are not final, too, and pack their "
         "feedback (default: leave them empty, so that the LMS keeps what it has)",
+    )  # fmt: skip
+    command.add_argument(
+        "--keep", action="append", default=[], metavar="STUDENT", help="the earlier file of this student "
+        "counts, although a newer one cannot be read; may be given several times",
     )  # fmt: skip
     command.add_argument(
         "--title",

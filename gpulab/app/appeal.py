@@ -18,6 +18,7 @@ from gpulab.foundation.display import Card, Heading, Note, Shown, Span
 from gpulab.foundation.errors import Message
 
 STUDENT = re.compile(r"[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}")
+LAB = re.compile(r"(\d+)(?:[a-z]|_\w*)?")  # 4, 04, 02a, 04_memory_hierarchy
 LONGEST = 2_000  # characters of a reason: an instructor is shown no more
 USER = (
     "JUPYTERHUB_USER"  # an environment variable: on a JupyterHub, the name by which nbgrader knows a learner
@@ -51,12 +52,14 @@ def appeal(about: str, why: str, student: str = "", folder: Path | str = ".") ->
     `about` is an exercise, or the number of a lab, which includes its written answers. `why` says in at most
     2,000 characters what was judged wrongly. `student` is the name by which the course knows you; on a
     JupyterHub it may be left out. The request is written into `folder` and replaces an earlier one about the
-    same. Raises UnknownExercise, CannotAppeal, OSError.
+    same. Raises UnknownExercise, CannotAppeal for a lab that there is not, too, and OSError.
 
     >>> request = gpulab.appeal("start.double", "My kernel writes all 31 elements: see line 4.", "ada")
     """
-    labs = {lab.number for lab in catalogue.labs().values()}
-    exercise = None if about in labs else registry.find(about)
+    about = about.strip()
+    if lab := LAB.fullmatch(about):
+        about = _number(lab[1])
+    exercise = None if lab else registry.find(about)
     student, why = (student or os.environ.get(USER, "")).strip(), why.strip()
     if not student:
         raise CannotAppeal(
@@ -80,6 +83,14 @@ def appeal(about: str, why: str, student: str = "", folder: Path | str = ".") ->
     replaced = path.exists()
     path.write_text("".join(f"{key} = {_quoted(text)}\n" for key, text in said.items()), encoding="utf-8")
     return Appeal(path, student, said["lab"], said["exercise"], replaced)
+
+
+def _number(said: str) -> str:
+    """A lab's number as the course writes it."""
+    numbers = sorted({lab.number for lab in catalogue.labs().values()})
+    if (number := said.zfill(2)) not in numbers:
+        raise CannotAppeal(f"there is no lab {said}; labs are {', '.join(numbers)}")
+    return number
 
 
 def _quoted(text: str) -> str:

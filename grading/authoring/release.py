@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from gpulab.app.course.address import Address
+from grading.core.commands import guess
 from grading.core.course import Course, sources
 from grading.core.errors import ReleaseError
 from grading.lms.preprocessors import RELEASE
@@ -85,8 +86,9 @@ def released_files(course: Course, lab: str, where: Address | None = None) -> di
     folder = course.solutions / lab
     found = sources(folder)
     if not found:
-        names = ", ".join(course.lab_names()) or "none"
-        raise ReleaseError(f"no lab '{lab}' in {course.solutions}: labs there are {names}")
+        known = course.lab_names()
+        names = ", ".join(known) or "none"
+        raise ReleaseError(f"no lab '{lab}'{guess(lab, known)} in {course.solutions}: labs there are {names}")
     files = {f"{s.stem}.ipynb": notebook_text(released_notebook(s, where)).encode() for s in found}
     for path in _companions(folder):
         files[path.relative_to(folder).as_posix()] = path.read_bytes()

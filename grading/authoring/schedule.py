@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from grading.core import texts
+from grading.core.commands import guess
 from grading.core.course import Course
 from grading.core.errors import GradingError
 from grading.lms.settings import Settings
@@ -21,8 +22,8 @@ def named(course: Course, text: str) -> list[str]:
     wanted = [course.whole_name(part.strip()) for part in text.split(",") if part.strip()]
     if odd := [lab for lab in wanted if lab not in known]:
         raise GradingError(
-            f"--labs {text}: there is no lab '{texts.clean(odd[0], 40)}'. Write numbers such as 03,04; "
-            f"there are {', '.join(known)}"
+            f"--labs {text}: there is no lab '{texts.clean(odd[0], 40)}'{guess(odd[0], known)}. "
+            f"Write numbers such as 03,04; there are {', '.join(known)}"
         )
     if not wanted:
         raise GradingError("--labs names no lab: write numbers such as 03,04")

@@ -143,6 +143,11 @@ class Course:
         return self.home / "senders"
 
     @property
+    def unread(self) -> Path:
+        """Notes of files that cannot be read and replaced no earlier one: `grading/lms/newer.py`."""
+        return self.home / "unread"
+
+    @property
     def regrades(self) -> Path:
         """Requests of students, and what came of them."""
         return self.home / "regrades"

@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 
 from gpulab.foundation import syntax_trees
 from grading.core import texts
+from grading.core.commands import ours
 from grading.core.errors import NotebookError, ReleaseError
 
 LARGEST_NOTEBOOK = 20_000_000
@@ -93,7 +94,7 @@ def read_released(path: Path) -> NotebookNode:
         return nbformat.read(path, as_version=4)
     except FileNotFoundError as error:
         name = path.parent.name
-        raise ReleaseError(f"{path} is not there: run python -m grading release {name}") from error
+        raise ReleaseError(f"{path} is not there: run {ours('release', name)}") from error
 
 
 @dataclass(frozen=True)

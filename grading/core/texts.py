@@ -113,12 +113,13 @@ NO_SOLUTION = "--gpu: the lab's own solution cannot be timed: {why}"
 
 # States of a grade that a person must settle, because nobody knows what being late costs.
 LATE_UNKNOWN = "late, by how much is not known"
+NEWER_UNREADABLE = "a newer file cannot be read"
 TIME_UNREADABLE = "time of handing in cannot be read"
 
 # The verdict on a screen.
 UNGRADED = "ungraded: {reason}"
 NO_VERDICT_HERE = "the judge has no verdict on this exercise"
-NO_VERDICT = "no verdict yet: run `python -m grading grade {lab}`"
+NO_VERDICT = "no verdict yet: run `{command}`"
 COUNTED_WITH = "counted on what {version} dispatches"
 JUDGED = "judged with {compiler}, {device}, at {cases}"
 JUDGED_AT = "judged at {cases}"

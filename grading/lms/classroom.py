@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from nbformat import NotebookNode
 
 from grading.core import environment, sandbox, texts
+from grading.core.commands import guess
 from grading.core.course import Course
 from grading.core.errors import GradingError, NotebookError, ReleaseError, SandboxError
 from grading.core.graft import Graft, graft
@@ -31,7 +32,7 @@ from grading.core.notebooks import Question, is_solution, questions, read_releas
 from grading.core.sandbox import Limits
 from grading.core.tasks import Lab, Task
 from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store, write_whole
-from grading.lms import archives, class_page, final, gradebook, intake, late, settings, tables
+from grading.lms import archives, class_page, final, gradebook, intake, late, newer, settings, tables
 from grading.lms.engines import Engine, engine
 from grading.lms.final import Final
 from grading.lms.gradebook import GradebookError
@@ -76,8 +77,9 @@ def open_lab(course: Course, lab: str) -> Lab:
     """
     paths = sorted((course.labs / lab).glob("*.ipynb"))
     if not paths:
-        known = ", ".join(sorted(p.name for p in course.labs.glob("[0-9]*"))) or "none"
-        raise ReleaseError(f"no released lab '{lab}' in {course.labs}; there are: {known}")
+        known = sorted(p.name for p in course.labs.glob("[0-9]*"))
+        there = ", ".join(known) or "none"
+        raise ReleaseError(f"no released lab '{lab}'{guess(lab, known)} in {course.labs}; there are: {there}")
     notebooks = {p.stem: read_released(p) for p in paths}
     notebooks = {name: each for name, each in notebooks.items() if any(map(is_solution, each.cells))}
     asked = {name: questions(notebook) for name, notebook in notebooks.items()}
@@ -94,24 +96,27 @@ def plan(course: Course, lab: Lab, submissions: list[Submission], store: Store, 
             result.refused[submission.student] = submission.refused
             continue
         result.people[submission.student] = submission.who
-        tasks = [_task(lab, submission, name, environ) for name in lab.notebooks]
-        for task in tasks:
-            if task.verdict is None:
-                stored = store.get(task.student, lab.name, task.notebook)
-                if stored is not None and stored.key == task.key:
-                    task.verdict, task.known = stored, True
+        tasks = []
+        for name in lab.notebooks:
+            stored = store.get(submission.student, lab.name, name)
+            task = _task(lab, submission, name, environ, stored.ungraded if stored else "")
+            if task.verdict is None and stored is not None and stored.key == task.key:
+                task.verdict, task.known = stored, True
+            tasks.append(task)
         result.tasks[submission.student] = tasks
     return result
 
 
-def _task(lab: Lab, submission: Submission, name: str, environ: str) -> Task:
+def _task(lab: Lab, submission: Submission, name: str, environ: str, before: str) -> Task:
+    """`before` says why an earlier run had no verdict: the files that are no notebook are not kept."""
     released = lab.notebooks[name]
     if name not in submission.notebooks and submission.notebooks:
         return _missing_part(lab, submission.student, name, environ)
     try:
         if name not in submission.notebooks:
             found = texts.clean(texts.some(submission.others)) or texts.NOTHING_ELSE
-            raise NotebookError(texts.NO_LAB.format(expected=f"{name}.ipynb", found=found))
+            why = texts.NO_LAB.format(expected=f"{name}.ipynb", found=found)
+            raise NotebookError(before if before and not submission.others else why)
         grafted = graft(released, read_submitted(submission.notebooks[name]), name, lab.name)
     except NotebookError as error:
         empty = graft(released, list(released.cells), name, lab.name)
@@ -191,7 +196,6 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None], roste
     """Fill the gradebook, the feedback and the tables; says how many students were new or changed."""
     lab = result.lab
     fresh: set[str] = set()  # whose feedback was written just now
-    gradebook.register(course, lab.name, lab.notebooks)
     known = defaultdict(list)
     for cell in gradebook.held(course, lab.name):
         known[cell.student].append(cell)
@@ -261,11 +265,13 @@ def grade(
     roster: Path | None = None,
     scheduler: str = "",
     gpus: Sequence[Timer] = (),
+    keep: Sequence[str] = (),
     tell: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> ClassResult:
     """Grade a folder or zip of submissions of one lab, from the files to the gradebook.
 
-    With `gpus` what passed is timed on them, too, where the lab has exercises that are.
+    With `gpus` what passed is timed on them, too, where the lab has exercises that are. The earlier files of
+    the students in `keep` count for good, although newer ones cannot be read.
     """
     limits = limits or Limits()
     if not unsafe and not scheduler and sandbox.obstacle():
@@ -279,7 +285,17 @@ def grade(
     with alone(course), named_until_it_ends(course, lab_name, folder):
         gradebook.remember_place(course)
         return _grade(
-            course, open_lab(course, lab_name), folder, known, limits, unsafe, workers, scheduler, gpus, tell
+            course,
+            open_lab(course, lab_name),
+            folder,
+            known,
+            limits,
+            unsafe,
+            workers,
+            scheduler,
+            gpus,
+            keep,
+            tell,
         )
 
 
@@ -321,6 +337,7 @@ def _grade(
     workers: int,
     scheduler: str,
     gpus: Sequence[Timer],
+    keep: Sequence[str],
     tell: Callable[[str, int, int], None],
 ) -> ClassResult:
     if gpus:
@@ -330,6 +347,8 @@ def _grade(
     judge = Judge(environment.secret(course), limits, unsafe=unsafe)
     store = Store(course.verdicts)
     environ = environment.digest(course, [repr(limits), repr(lab.questions)])
+    gradebook.register(course, lab.name, lab.notebooks)
+    newer.keep(course, lab.name, keep)
     with archives.opened(folder) as opened:
         found, notes = intake.collect(course, lab, opened, roster, folder)
         result = plan(course, lab, found, store, environ)

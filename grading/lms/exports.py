@@ -20,6 +20,7 @@ from grading.lms.roster import remember, remembered
 from grading.lms.tables import as_csv
 
 Row = dict[str, object]
+CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 
 def exported(grade: Final, provisional: bool = False) -> float | None:
@@ -31,22 +32,24 @@ def exported(grade: Final, provisional: bool = False) -> float | None:
 
 
 def canvas(grades: Iterable[Final], title: str, provisional: bool = False) -> str:
-    """For Canvas: Gradebook → Import. A title like ``Memory (9876)`` names an assignment by its number."""
+    """For Canvas: Gradebook → Import. A title like ``Memory (9876)`` names an assignment by its number.
+
+    Before it are the columns of the export that is the roster, as they are there: Canvas knows students by
+    them.
+    """
     grades = list(grades)
     of = f"{grades[0].of:g}" if grades else ""
-    fields = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title)
+    lead = next((tuple(g.who.row) for g in grades if g.who.row), CANVAS_COLUMNS)
     rows: list[Row] = [{"Student": "    Points Possible", title: of}]
-    rows += [
-        {
+    for g in grades:
+        known: Row = {
             "Student": g.who.name or g.who.id,
             "ID": g.who.canvas,
             "SIS Login ID": g.who.id,
             "Section": g.who.section,
-            title: _number(exported(g, provisional)),
         }
-        for g in grades
-    ]
-    return as_csv(fields, rows)
+        rows.append({**known, **g.who.row, title: _number(exported(g, provisional))})
+    return as_csv((*lead, title), rows)
 
 
 def moodle(grades: Iterable[Final], title: str, provisional: bool = False) -> str:
@@ -123,9 +126,11 @@ def changed(course: Course, lab: str, grades: Iterable[Final]) -> list[str]:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         title = "Grade" if layout == "moodle" else next(reversed(rows[0]), "") if rows else ""
-        said = {row["Identifier" if layout == "moodle" else "SIS Login ID"]: row[title] for row in rows}
+        keys = ("Identifier",) if layout == "moodle" else ("ID", "SIS Login ID", "Student")
+        said = {next(filter(None, (row.get(key) for key in keys)), ""): row[title] for row in rows}
         for each in grades:
-            key = f"Participant {each.who.moodle}" if layout == "moodle" else each.who.id
+            who = each.who
+            key = f"Participant {who.moodle}" if layout == "moodle" else who.canvas or who.id
             if said.get(key, number := _number(exported(each))) != number and number:
                 found[each.who.id] = number
     return list(found)

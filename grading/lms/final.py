@@ -18,7 +18,7 @@ from grading.core import texts
 from grading.core.course import Course
 from grading.core.tasks import Lab
 from grading.core.verdicts import NotebookVerdict, Store, write_whole
-from grading.lms import gradebook, late, settings, submissions
+from grading.lms import gradebook, late, newer, settings, submissions
 from grading.lms.roster import Roster, Student
 from grading.lms.settings import Group
 from grading.lms.submissions import REFUSED, UNMATCHED, Refusal, sender_of
@@ -44,6 +44,7 @@ class Final:
     reason: str = ""
     refused: str = ""
     doubt: str = ""  # why nobody knows what being late costs
+    newer: str = ""  # why a newer file cannot be read, until a person has decided that this one counts
     why: str = ""  # of being late or not, of an extension, of slip days
     sent_as: str = ""  # what Canvas or Moodle called the file or folder that was handed in
     by: str = ""  # the member of a group who handed it in, where that is somebody else
@@ -77,7 +78,7 @@ class Final:
 
     @property
     def state(self) -> str:
-        """``final``, ``missing``, ``ungraded``, ``refused``, how many answers wait, or a doubt about time."""
+        """``final``, ``missing``, ``ungraded``, ``refused``, how many answers wait, or what is in doubt."""
         if self.refused:
             return REFUSED
         if not self.cells:
@@ -86,7 +87,7 @@ class Final:
             return UNGRADED
         if number := len(self.waiting):
             return f"{number} answer{'s wait' if number > 1 else ' waits'}"
-        return self.doubt or FINAL
+        return texts.NEWER_UNREADABLE if self.newer else self.doubt or FINAL
 
     @property
     def is_final(self) -> bool:
@@ -95,7 +96,7 @@ class Final:
     def row(self) -> dict[str, object]:
         """As `grades.csv` has it. Numbers are empty for those who handed in nothing."""
         words = {"student": self.who.id, "name": self.who.name, "lab": self.lab, "of": self.of}
-        words |= {"state": self.state, "reason": texts.clean(self.refused or self.reason)}
+        words |= {"state": self.state, "reason": texts.clean(self.refused or self.reason or self.newer)}
         if not self.cells:
             return words
         by_hand = "" if self.by_hand is None else self.by_hand
@@ -139,7 +140,7 @@ def table(
     for student, who in {**(people or {}), **roster.students}.items():
         said = {what: value for what, value in vars(who).items() if value}
         known[student] = replace(known.get(student, who), **said)
-    store, found = Store(course.verdicts), {}
+    store, unread, found = Store(course.verdicts), newer.open_ones(course, lab), {}
     rules = settings.read(course)
     together = rules.groups_of(lab)
     with gradebook.writable(course), Gradebook(course.db_url) as book:
@@ -154,7 +155,10 @@ def table(
         called = submissions.sent_as(course, lab, student)
         who = _numbered(known.get(student, Student(student)), called)
         doubt = late.doubt(course, rules, lab, student, who.handed_in, submissions.is_late(called))
-        found[student] = Final(who, lab, of, cells, waiting, why, doubt=doubt, sent_as=called, why=told)
+        aside = unread.get(student, "")
+        found[student] = Final(
+            who, lab, of, cells, waiting, why, doubt=doubt, newer=aside, sent_as=called, why=told
+        )
     of = max((each.of for each in found.values()), default=0.0)
     for student, who in roster.students.items():
         found.setdefault(student, Final(who, lab, of))
@@ -239,13 +243,14 @@ def standing(rows: Iterable[Final]) -> str:
     """How a lab stands, in one line: ``21 students: 14 final, 6 with answers that wait, 1 missing``."""
     rows = list(rows)
     waits, doubtful = "with answers that wait", "whose lateness is not known"
+    broken = "with a newer file that cannot be read"
     counts = Counter(
         each.state
         if each.state in (FINAL, UNGRADED, REFUSED, MISSING)
-        else (waits if each.waiting else doubtful)
+        else (waits if each.waiting else broken if each.newer else doubtful)
         for each in rows
     )
-    states = (FINAL, waits, doubtful, UNGRADED, REFUSED, MISSING)
+    states = (FINAL, waits, broken, doubtful, UNGRADED, REFUSED, MISSING)
     parts = [f"{counts[state]} {state}" for state in states if counts[state]]
     return f"{len(rows)} student{'s' * (len(rows) != 1)}: {', '.join(parts)}"
 

@@ -264,6 +264,17 @@ def held(course: Course, lab: str) -> list[Held]:
         return [Held(*row) for row in book.db.execute(graded)]
 
 
+def students(course: Course, lab: str) -> set[str]:
+    """Of whom the gradebook holds a lab."""
+    handed_in = (
+        select(SubmittedAssignment.student_id)
+        .join(nbgrader.Assignment, SubmittedAssignment.assignment_id == nbgrader.Assignment.id)
+        .where(nbgrader.Assignment.name == lab)
+    )
+    with writable(course), Gradebook(course.db_url) as book:
+        return set(book.db.scalars(handed_in))
+
+
 def labs(course: Course) -> list[str]:
     """The labs of which the gradebook holds anything handed in."""
     with writable(course), Gradebook(course.db_url) as book:
@@ -448,16 +459,26 @@ def _explained(course: Course, student: str, log: str) -> GradingError:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[io.StringIO]:
-    """nbgrader's log into a string; only errors of it are ever shown."""
-    log, stream = logging.getLogger("traitlets"), io.StringIO()
-    handler = logging.StreamHandler(stream)
+    """nbgrader's log into a string; only errors of it are ever shown.
+
+    Its gradebook logs under tornado's name when it takes back what a full disk or a dead database refused.
+    """
+    stream = io.StringIO()
+    with contextlib.ExitStack() as stack, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # SQLAlchemy's, about nbgrader's own order of inserting
+        for name in ("traitlets", "tornado.application"):
+            stack.enter_context(_into(stream, logging.getLogger(name)))
+        yield stream
+
+
+@contextlib.contextmanager
+def _into(stream: io.StringIO, log: logging.Logger) -> Iterator[None]:
+    """The errors of one log alone, and nowhere else."""
     before, level, spread = log.handlers[:], log.level, log.propagate
-    log.handlers, log.propagate = [handler], False
+    log.handlers, log.propagate = [logging.StreamHandler(stream)], False
     log.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # SQLAlchemy's, about nbgrader's own order of inserting
-            yield stream
+        yield
     finally:
         log.handlers, log.propagate = before, spread
         log.setLevel(level)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
@@ -10,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from grading.core import texts
+from grading.core.commands import closest
 from grading.core.course import Course
 from grading.core.tasks import Lab
-from grading.lms import late, settings
-from grading.lms.roster import Roster
+from grading.core.verdicts import Store
+from grading.lms import gradebook, late, newer, settings
+from grading.lms.roster import Roster, Student, times_of
 from grading.lms.submissions import (
     Submission,
     by_canvas,
@@ -28,8 +29,9 @@ def collect(
 ) -> tuple[list[Submission], list[str]]:
     """The submissions of a folder, copied to where nbgrader looks for them, and what a person should know.
 
-    A notebook that a student handed in before, and not again, is part of the submission. Raises GradingError
-    where there is nothing.
+    A notebook that a student handed in before, and not again, is part of the submission, and so is one that
+    can be read where the newer one cannot. Hand-ins that the gradebook has lost, or never had, are found
+    again. Raises GradingError where there is nothing.
     """
     labs = {*course.lab_names(), *(p.name for p in course.labs.glob("[0-9]*"))} - {lab.name}
     names, known = list(lab.notebooks), settings.read(course)
@@ -52,8 +54,9 @@ def collect(
             if submission.refused:
                 found.append(submission)
                 continue
+            submission = _without_unreadable(course, lab, submission, place)
             replaced = submission.folder != place and _copy(submission, place)
-            timed = _time(submission, place, known)
+            timed = _time(submission, place, known, submission.student in newer.noted(course, lab.name))
             remember_sender(course, lab.name, submission)
             if replaced:
                 (again if timed or not (place / late.STAMP).exists() else untimed).append(submission.student)
@@ -61,13 +64,79 @@ def collect(
             here = {name: path for name in names if (path := place / f"{name}.ipynb").is_file()}
             late_there = submission.late or called_late(course, lab.name, submission.student)
             found.append(replace(submission, notebooks={**here, **odd}, late=late_there))
+    told = [*_before(course, lab, found, roster, known)]
     old_time = ". No time is known of the new file, so that of the earlier one counts"
-    told = [
-        f"a file took the place of an earlier one: {texts.some(who)}{words}"
+    told += [
+        f"a file took the place of an earlier one, which counts again if you grade it alone: "
+        f"{texts.some(who)}{words}"
         for who, words in ((again, ""), (untimed, old_time))
         if who
     ]
-    return found, [*told, *_doubts_of_time(course, lab.name, found, roster), *_left_over(found)]
+    return found, [
+        *told,
+        *roster.notes,
+        *_misnamed(found),
+        *_doubts_of_time(course, lab.name, found, roster),
+        *_left_over(found),
+    ]
+
+
+def _without_unreadable(course: Course, lab: Lab, submission: Submission, place: Path) -> Submission:
+    """The submission without files that cannot be read where an earlier one can, which are noted.
+
+    Where nothing else was handed in, what an LMS called it and its time are not taken over, either: they say
+    nothing of the file that counts.
+    """
+    if submission.folder == place:
+        return submission
+    good = dict(submission.notebooks)
+    for name, path in submission.notebooks.items():
+        earlier = place / f"{name}.ipynb"
+        why = "" if not _regular(earlier) or _same(path, earlier) else newer.trouble(lab, name, path)
+        if not why:
+            newer.drop(course, lab.name, submission.student, name)
+        elif not newer.trouble(lab, name, earlier):
+            newer.set_aside(course, lab.name, submission.student, name, path, why)
+            del good[name]
+    if submission.notebooks and not good:
+        return replace(
+            submission, notebooks={}, sent_as="", late=False, who=replace(submission.who, handed_in="")
+        )
+    return replace(submission, notebooks=good)
+
+
+def _before(
+    course: Course, lab: Lab, found: list[Submission], roster: Roster, known: settings.Settings
+) -> Iterator[str]:
+    """What earlier runs took in and this one was not given: hand-ins that are not in the gradebook are added
+    to `found`, and times that the roster has by now are taken over."""
+    given = {each.student for each in found}
+    students = {path.parent.name: path for path in course.submitted.glob(f"*/{lab.name}") if path.is_dir()}
+    fixed = newer.noted(course, lab.name)
+    for who in roster.students.keys() & students.keys() - given:
+        _time(Submission(who, {}, students[who], roster.students[who]), students[who], known, who in fixed)
+    store = Store(course.verdicts)
+    judged = {path.name.rpartition("@")[0] for path in (course.verdicts / lab.name).glob("*@*.json")}
+    lost = sorted({*students, *judged} - given - gradebook.students(course, lab.name))
+    for who in lost if roster.path is None else [who for who in lost if who in roster.students]:
+        place = course.submitted / who / lab.name
+        here = {name: path for name in lab.notebooks if (path := place / f"{name}.ipynb").is_file()}
+        verdicts = [store.get(who, lab.name, name) for name in lab.notebooks]
+        if here or any(verdict and verdict.ungraded for verdict in verdicts):
+            called = called_late(course, lab.name, who)
+            whose = roster.students.get(who, Student(who))
+            found.append(Submission(who, here, place, whose, late=called))
+    if back := [each.student for each in found if each.student not in given]:
+        yield (
+            f"the gradebook had nothing of {texts.some(back)}, who handed in before this run, so they were "
+            f"graded as well, from {course.submitted}. If a person gave them points, those are in the "
+            "gradebook that you had before"
+        )
+
+
+def _misnamed(submissions: Sequence[Submission]) -> Iterator[str]:
+    if odd := [f"{s.student} ({', '.join(s.misnamed)})" for s in submissions if s.misnamed]:
+        yield f"graded by its cells, and not by its name: {texts.some(odd)}"
 
 
 def _copies(groups: Sequence[settings.Group], found: Sequence[Submission], before: set[str]) -> set[str]:
@@ -92,12 +161,16 @@ def _regular(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
+def _same(one: Path, other: Path) -> bool:
+    return _regular(one) and one.read_bytes() == other.read_bytes()
+
+
 def _copy(submission: Submission, place: Path) -> bool:
     """Copy what was handed in; says whether it is in the place of something else."""
     replaced = False
     for name, path in submission.notebooks.items():
         target = place / f"{name}.ipynb"
-        if _regular(path) and not (target.exists() and target.read_bytes() == path.read_bytes()):
+        if _regular(path) and not (target.exists() and _same(path, target)):
             if target.exists():
                 replaced = True
                 if submission.late:  # what is known of the earlier file's time says nothing of this one
@@ -107,15 +180,18 @@ def _copy(submission: Submission, place: Path) -> bool:
     return replaced
 
 
-def _time(submission: Submission, place: Path, known: settings.Settings) -> bool:
+def _time(submission: Submission, place: Path, known: settings.Settings, fixed: bool = False) -> bool:
     """Note when it was handed in, as a stamp beside it or the roster says; says whether one does.
 
-    For a hand-in of an earlier run, the roster's time replaces the one noted then: somebody corrected it.
+    For a hand-in of an earlier run, the roster's time replaces the one noted then: somebody corrected it. Not
+    that of one that is `fixed`, because an LMS's roster has the time of a newer file, which does not count.
     """
     source, stamp = submission.folder / late.STAMP, place / late.STAMP
     if not place.is_dir():
         return False
     if source == stamp:
+        if fixed and stamp.exists():
+            return True
         late.write_stamp(stamp, submission.who.handed_in, known.zone)
         return stamp.exists()
     if _regular(source) and submission.notebooks:
@@ -143,8 +219,8 @@ def _doubts_of_time(
     if named:
         yield (
             "Canvas marks these as LATE, but not since when, so their grades are not final: "
-            f"{texts.some(named)}. Write the times into a column handed_in of the roster, or what shall not "
-            f"be taken off into [waive.{lab}] of {course.settings.name}"
+            f"{texts.some(named)}. Write the times into a column {times_of(lab)[1]} of the roster, or what "
+            f"shall not be taken off into [waive.{lab}] of {course.settings.name}"
         )
     unknown = [who for who in here if who not in timed and who not in named and here[who].notebooks]
     unknown = [
@@ -153,7 +229,7 @@ def _doubts_of_time(
     if unknown:
         yield (
             f"no time of handing in is known of {texts.some(unknown)}, so they count as on time. "
-            "Write the times into a column handed_in of the roster"
+            f"Write the times into a column {times_of(lab)[1]} of the roster"
         )
     if unread:
         odd = texts.some([f"{who} '{said}'" for who, said in unread.items()])
@@ -181,8 +257,8 @@ def _doubts_of_time(
 def _with_a_guess(who: str, everybody: Collection[str]) -> str:
     """``adda (ada?)``: an id that nobody has, and the one that may be meant."""
     longer = [each for each in everybody if each.startswith(f"{who}@")]  # an address without its host
-    near = longer or difflib.get_close_matches(who, everybody, 1)
-    return f"{who} ({near[0]}?)" if near else who
+    near = longer[0] if longer else closest(who, everybody)
+    return f"{who} ({near}?)" if near else who
 
 
 def _unreadable(submission: Submission, known: settings.Settings) -> bool:

@@ -17,6 +17,7 @@ from traitlets import Bool, Unicode, default
 
 from gpulab.app.course.address import Address, address
 from grading.core import texts
+from grading.core.commands import ours
 from grading.core.graft import graft
 from grading.core.notebooks import is_test, read_released, with_stable_ids
 from grading.core.verdicts import ExerciseVerdict, NotebookVerdict, Store, as_text
@@ -88,7 +89,8 @@ class WriteVerdicts(NbGraderPreprocessor):
         verdict = Store(Path(self.verdicts)).get(student, lab, name)
         digest = graft(notebook, notebook.cells, name, lab).digest
         if verdict is None or verdict.submission != digest:
-            verdict = NotebookVerdict("", digest, (), ungraded=texts.NO_VERDICT.format(lab=lab))
+            why = texts.NO_VERDICT.format(command=ours("grade", lab))
+            verdict = NotebookVerdict("", digest, (), ungraded=why)
         notebook.metadata["gpulab"] = {"verdict": verdict.edition}
         resources["gpulab_ungraded"] = []
         for cell in notebook.cells:

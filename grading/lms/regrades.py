@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from grading.core import environment, sandbox, texts
+from grading.core.commands import guess
 from grading.core.course import Course
 from grading.core.errors import GradingError, SandboxError
 from grading.core.judge import Judge
@@ -167,7 +168,8 @@ def _of_lab(
         student = holder[request.student]
         if student not in result.tasks:
             refusal = result.refused.get(student)
-            problem = refusal.reason if refusal else f"nothing of {student} in {course.submitted}"
+            near = guess(student, result.tasks.keys() | {each.student for each in everybody})
+            problem = refusal.reason if refusal else f"nothing of {student}{near} in {course.submitted}"
             yield Answer(request, problem=problem)
             continue
         pairs = []
@@ -176,7 +178,9 @@ def _of_lab(
             for new in task.verdict.exercises if task.verdict else ():
                 if request.exercise in ("", new.exercise):
                     pairs.append((before.by_cell(new.cell) if before else None, new))
-        problem = "" if pairs else f"{lab.name} does not ask {request.exercise}"
+        asks = [question.exercise for asked in lab.questions.values() for question in asked]
+        near = guess(request.exercise, asks)
+        problem = "" if pairs else f"{lab.name} does not ask {request.exercise}{near}"
         yield Answer(request, tuple(pairs), problem)
 
 

@@ -139,8 +139,9 @@ def _handed_in(course: Course, labs: Iterable[str]) -> Mapping[tuple[str, str], 
 
 
 def _stores(course: Course) -> tuple[Path, ...]:
-    """The class's verdicts, those on requests for a regrade, and what an LMS called the files."""
-    return course.verdicts, course.regrades / "verdicts", course.senders
+    """The class's verdicts, those on requests for a regrade, what an LMS called the files, and notes of files
+    that cannot be read."""
+    return course.verdicts, course.regrades / "verdicts", course.senders, course.unread
 
 
 def _whose(verdict: Path) -> str:

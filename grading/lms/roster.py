@@ -10,8 +10,8 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grading.core.course import Course
@@ -45,6 +45,10 @@ class Student:
     section: str = ""
     github: str = ""  # a user's name there
     handed_in: str = ""  # when, as it was written: `late.moment` reads it
+    of_lab: bool = False  # that time is of the lab that was asked for
+    row: Mapping[str, str] = field(
+        default_factory=dict, compare=False
+    )  # what Canvas's export has before points
 
     @property
     def first_and_last(self) -> tuple[str, str]:
@@ -71,19 +75,20 @@ class Sender:
 class Roster:
     """The students of a class by id; `path` is None where there is no roster, and everybody is welcome.
 
-    `titles` are the assignments in Canvas's export of its gradebook.
+    `titles` are the assignments in Canvas's export of its gradebook, `notes` what a person should know of the
+    file.
     """
 
     path: Path | None = None
     students: dict[str, Student] = field(default_factory=dict)
     titles: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def find(self, sender: Sender) -> Student | None:
         """The student who sent it: by number, then by a name that only one has."""
         if self.path is None:
-            return Student(
-                sender.key, **({sender.lms: sender.key, "name": sender.name} if sender.lms else {})
-            )
+            numbers = {sender.lms: sender.key}
+            return Student(sender.key, numbers.get("canvas", ""), numbers.get("moodle", ""), sender.name)
         if not sender.lms:
             return self.students.get(sender.key) or self._of_repository(sender.key)
         everybody = self.students.values()
@@ -120,8 +125,11 @@ def _spellings(name: str) -> Iterator[str]:
             yield letters(last + first)
 
 
-def read_roster(path: Path) -> Roster:
-    """The class in a CSV; without such a file a roster that knows everybody."""
+def read_roster(path: Path, lab: str = "") -> Roster:
+    """The class in a CSV; without such a file a roster that knows everybody.
+
+    A column ``handed_in_LAB`` has the times of one lab, and goes before those that do not say of which.
+    """
     if not path.exists():
         return Roster()
     try:
@@ -135,15 +143,31 @@ def read_roster(path: Path) -> Roster:
             if not set(columns) & set(COLUMNS["id"]):
                 others = ", ".join(COLUMNS["id"][1:])
                 raise GradingError(f"{path} has no column 'id', nor one of Canvas's or Moodle's: {others}")
-            found = list(_students(rows))
+            lead = tuple(_lead(columns)) if {"Student", "ID"} <= set(columns) else ()
+            found = list(_students(rows, lead, times_of(lab)))
     except (UnicodeDecodeError, csv.Error) as error:
         raise GradingError(f"{path} is no CSV in UTF-8: {error}") from error
     for what, words in (("id", "ids"), ("canvas", "numbers of Canvas"), ("moodle", "numbers of Moodle")):
         count = Counter(filter(None, (getattr(student, what) for student in found)))
         if twice := sorted(value for value, times in count.items() if times > 1):
             raise GradingError(f"{path} has some {words} more than once: {', '.join(twice[:5])}")
-    titles = tuple(filter(ASSIGNMENT.fullmatch, columns)) if "SIS Login ID" in columns else ()
+    titles = tuple(filter(ASSIGNMENT.fullmatch, columns)) if lead else ()
     return Roster(path, {student.id: student for student in found}, titles)
+
+
+def times_of(lab: str) -> tuple[str, ...]:
+    """The columns that have the times of one lab: by its name or its number."""
+    return (f"handed_in_{lab}", f"handed_in_{lab.partition('_')[0]}") if lab else ()
+
+
+def _lead(columns: Sequence[str]) -> Iterator[str]:
+    """Canvas's columns before its assignments, by which it knows a student when grades come back."""
+    first = next((i for i, name in enumerate(columns) if ASSIGNMENT.fullmatch(name)), len(columns))
+    known = ("Student", "ID", "SIS User ID", "SIS Login ID", "Integration ID", "Root Account", "Section")
+    ours = {name for names in COLUMNS.values() for name in names} - set(known)
+    for name in columns[:first] if first < len(columns) else (c for c in columns if c in known):
+        if name not in ours and not name.startswith("handed_in"):
+            yield name
 
 
 def of_lab(course: Course, lab: str, given: Path | None = None) -> Roster:
@@ -157,17 +181,38 @@ def of_lab(course: Course, lab: str, given: Path | None = None) -> Roster:
         path = given.resolve()
         if not path.is_file():
             raise GradingError(f"no roster {given}: give a CSV file")
-        roster = read_roster(path)
+        roster = read_roster(path, lab)
         if paths.get(lab) != str(path):
             remember(course.rosters, lab, str(path))
-        return roster
+        return _of_one_lab(course, lab, roster)
     if lab not in paths:
-        return read_roster(course.roster)
+        return _of_one_lab(course, lab, read_roster(course.roster, lab))
     if not (path := Path(paths[lab])).is_file():
         raise GradingError(
             f"{lab} was graded with the roster {path}, which is gone: give it, or a newer one, with --roster"
         )
-    return read_roster(path)
+    return _of_one_lab(course, lab, read_roster(path, lab))
+
+
+def _of_one_lab(course: Course, lab: str, roster: Roster) -> Roster:
+    """Without times of handing in that do not say of which lab they are, where the file is several labs'."""
+    if roster.path is None or not any(student.handed_in for student in roster.students.values()):
+        return roster
+    paths = remembered(course.rosters)
+    graded = sorted({path.parent.name for path in course.verdicts.glob("*/*@*.json")} - {lab})
+    others = [each for each in graded if Path(paths.get(each, course.roster)) == roster.path]
+    plain = {who for who, each in roster.students.items() if each.handed_in and not each.of_lab}
+    if not others or not plain:
+        return roster
+    note = (
+        f"{roster.path.name} is the roster of {', '.join([lab, *others])}, and does not say of which lab its "
+        f"times of handing in are, so they are not read. Call their column {times_of(lab)[1]}, or give each "
+        "lab a roster of its own"
+    )
+    students = {
+        who: replace(each, handed_in="") if who in plain else each for who, each in roster.students.items()
+    }
+    return replace(roster, students=students, notes=(note,))
 
 
 def remembered(path: Path) -> dict[str, str]:
@@ -186,7 +231,7 @@ def remember(path: Path, lab: str, said: str) -> None:
     write_whole(path, json.dumps({**remembered(path), lab: said}, indent=1))
 
 
-def _students(rows: Iterable[dict[str, str]]) -> Iterator[Student]:
+def _students(rows: Iterable[dict[str, str]], lead: Sequence[str], times: Sequence[str]) -> Iterator[Student]:
     for row in rows:
         values = {
             what: next((row[c].strip() for c in columns if row.get(c) and row[c].strip()), "")
@@ -198,5 +243,8 @@ def _students(rows: Iterable[dict[str, str]]) -> Iterator[Student]:
             values["name"] = " ".join(filter(None, (row.get("first_name"), row.get("last_name"))))
         number = PARTICIPANT.fullmatch(values["moodle"])
         values["moodle"] = number[1] if number else values["moodle"]
+        own = next((row[c].strip() for c in times if row.get(c) and row[c].strip()), "")
+        values["handed_in"] = own or values["handed_in"]
         if values["id"]:
-            yield Student(**values)
+            kept = {column: row.get(column) or "" for column in lead}
+            yield Student(**values, of_lab=bool(own), row=kept)

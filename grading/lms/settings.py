@@ -47,6 +47,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from grading.core.commands import guess
 from grading.core.course import Course
 from grading.core.errors import GradingError
 
@@ -167,7 +168,8 @@ def _settings(data: Mapping[str, Any], labs: set[str]) -> Settings:
             raise _Odd(f"'{table}' is a table: write [{table}]")
         if strangers := [key for key in given if key not in known]:
             where = f"[{table}]" if table else "the file"
-            raise _Odd(f"{where} has no '{strangers[0]}'; known are {', '.join(known)}")
+            near = guess(strangers[0], known)
+            raise _Odd(f"{where} has no '{strangers[0]}'{near}; known are {', '.join(known)}")
     zone = _zone(data.get("timezone"))
     release = dict(_times(data.get("release", {}), "release", zone))
     due = dict(_times(data.get("due", {}), "due", zone))
@@ -182,7 +184,7 @@ def _settings(data: Mapping[str, Any], labs: set[str]) -> Settings:
     longer += [lab for group in groups for lab in group.labs]
     for lab in [*release, *due, *later, *longer, *waived]:
         if lab not in labs:
-            raise _Odd(f"there is no lab '{lab}'; labs are {', '.join(sorted(labs))}")
+            raise _Odd(f"there is no lab '{lab}'{guess(lab, labs)}; labs are {', '.join(sorted(labs))}")
     if without := [lab for lab in later if lab not in due]:
         raise _Odd(f"[extra.{without[0]}] needs a due date in [due]")
     for lab in release.keys() & due.keys():

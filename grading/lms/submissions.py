@@ -55,8 +55,9 @@ class Refusal:
 class Submission:
     """One student's files of one lab: notebook name → path. `refused` says why it is not looked at.
 
-    `others` names the files that are none of the lab's notebooks; `late` says that Canvas calls it late, and
-    `sent_as` what Canvas or Moodle called the file or folder.
+    `others` names the files that are none of the lab's notebooks, `misnamed` those that have another one's
+    name; `late` says that Canvas calls it late, and `sent_as` what Canvas or Moodle called the file or
+    folder.
     """
 
     student: str
@@ -67,6 +68,7 @@ class Submission:
     others: tuple[str, ...] = ()
     late: bool = False
     sent_as: str = ""
+    misnamed: tuple[str, ...] = ()
 
 
 Files = tuple[tuple[str, Path], ...]  # by the name that the sender gave them
@@ -296,10 +298,16 @@ def _submission(
         for file, path in files
         if path not in chosen.values()
     )
+    misnamed = tuple(
+        f"{file} has the cells of {notebook}"
+        for file, path in files
+        for notebook in chosen
+        if chosen[notebook] == path and any(_is(file, other) for other in notebooks if other != notebook)
+    )
     late = any(part.late for part in parts)
     held = [part for part in parts if any(path in chosen.values() for _, path in part.files)]
     called = (held or list(parts))[-1].sent_as
-    return Submission(name, chosen, folder, student or Student(name), refused, others, late, called)
+    return Submission(name, chosen, folder, student or Student(name), refused, others, late, called, misnamed)
 
 
 def _described(file: str, cells_of: str, chosen: Collection[str]) -> str:

@@ -9,13 +9,13 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from grading.core import texts
+from grading.core.commands import ours
 from grading.core.course import GRADEBOOK, Course
 from grading.lms import exports, final, regrades
 from grading.lms.classroom import ClassResult
 from grading.lms.final import Final
+from grading.lms.roster import times_of
 from grading.lms.submissions import CANVAS, MOODLE, REFUSED
-
-GRADE = "python -m grading grade"
 
 
 def left(
@@ -25,7 +25,8 @@ def left(
 
     `exported` and `packed` are what this run was asked for with ``--export`` and ``--feedback``.
     """
-    tasks = [f"a run was stopped before its end; to go on: {GRADE} {run}" for run in course.unfinished_runs()]
+    stopped = course.unfinished_runs()
+    tasks = [f"a run was stopped before its end; to go on: {ours('grade', run)}" for run in stopped]
     tasks += [*_of_lab(course, result), *_requests(course)]
     if result.table:
         tasks += _handing_out(result.lab.name, result.table, exported, packed)
@@ -36,6 +37,9 @@ def left(
     ]
     if others:
         tasks.append(f"other labs: {texts.some(others)}")
+    for lab in sorted({path.parent.name for path in course.verdicts.glob("*/*@*.json")} - {result.lab.name}):
+        if lab not in result.others and (course.labs / lab).is_dir():
+            tasks.append(f"the gradebook has nothing of {lab}, which was graded before: {ours('grade', lab)}")
     if not tasks:
         return [f"nothing is left to do for {result.lab.name}"]
     if course.database and course.database != os.environ.get(GRADEBOOK):
@@ -67,29 +71,37 @@ def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
     ungraded = [row for row in rows if row.state == final.UNGRADED]
     if ungraded:
         who = texts.some([f"{row.who.id}: {texts.clean(row.reason, 80)}" for row in ungraded], 3)
+        have = "has" if len(ungraded) == 1 else "have"
         yield (
-            f"{_hand_ins(len(ungraded))} no verdict ({who}): ask for another file and grade it, "
-            f"{GRADE} {lab} FOLDER, or give points: {formgrader(course)}"
+            f"{_number(len(ungraded))} {have} no verdict ({who}): ask for another file and grade it, "
+            f"{ours('grade', lab, 'FOLDER')}, or give points: {formgrader(course)}"
+        )
+    if unread := [row for row in rows if row.newer]:
+        who = texts.some([f"{row.who.id}: {texts.clean(row.newer, 80)}" for row in unread], 3)
+        ids = " ".join(f"--keep {row.who.id}" for row in unread)
+        yield (
+            f"of {_number(len(unread))} a newer file cannot be read, so the earlier one counts ({who}): ask "
+            f"for another file and grade it, {ours('grade', lab, 'FOLDER')}, or decide that the earlier one "
+            f"counts, {ours('grade', lab, ids)}"
         )
     doubtful = [row for row in rows if row.doubt]
     if doubtful:
-        hand_ins = "1 hand-in" if len(doubtful) == 1 else f"{len(doubtful)} hand-ins"
         who = texts.some([row.who.id for row in doubtful], 6)
         yield (
-            f"of {hand_ins} nobody knows how late it was ({who}): write the times into a column handed_in of "
-            f"the roster, then {GRADE} {lab}"
+            f"of {_number(len(doubtful))} nobody knows how late it was ({who}): write the times into a "
+            f"column {times_of(lab)[1]} of the roster, then {ours('grade', lab)}"
         )
     if result.refused:
         who = texts.some([texts.clean(name, 40) for name in result.refused], 6)
         number = len(result.refused)
         yield (
             f"{number} {'file was' if number == 1 else 'files were'} refused ({who}): "
-            f"do what the line above says, then {GRADE} {lab} FOLDER again"
+            f"do what the line above says, then {ours('grade', lab, 'FOLDER')} again"
         )
 
 
-def _hand_ins(number: int) -> str:
-    return "1 hand-in has" if number == 1 else f"{number} hand-ins have"
+def _number(hand_ins: int) -> str:
+    return "1 hand-in" if hand_ins == 1 else f"{hand_ins} hand-ins"
 
 
 def _requests(course: Course) -> Iterator[str]:
@@ -101,7 +113,7 @@ def _requests(course: Course) -> Iterator[str]:
     if number := len(open_) + len(problems):
         words = "1 request" if number == 1 else f"{number} requests"
         which = f" ({texts.some([texts.clean(name, 60) for name in open_], 3)})" if open_ else ""
-        yield f"{words} for a regrade{which}: python -m grading regrades"
+        yield f"{words} for a regrade{which}: {ours('regrades')}"
 
 
 def _handing_out(
@@ -112,7 +124,7 @@ def _handing_out(
     ways = [f"--export {layout}" for layout in dict.fromkeys(exported)]
     ways += [f"--feedback {way}" for way in dict.fromkeys(packed)]
     lms = next((name for row in rows if (name := _lms(row.sent_as))), "canvas")
-    command = f"{GRADE} {lab} {' '.join(ways) or f'--export {lms} --feedback {lms}'}"
+    command = ours("grade", lab, *(ways or [f"--export {lms} --feedback {lms}"]))
     if unfinished:
         words = "1 grade is" if unfinished == 1 else f"{unfinished} grades are"
         yield f"{words} not final; afterwards: {command}"

@@ -81,6 +81,23 @@ def test_what_is_missing_is_said_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("about", ["4", "04", "04b", "04_memory_hierarchy", " 04 "])
+def test_a_lab_may_be_named_in_any_way_that_the_course_writes_it(
+    home: Course, tmp_path: Path, about: str
+) -> None:
+    written = gpulab.appeal(about, "Look again.", "ada", tmp_path)
+    assert written.path.name == "appeal-ada-04.toml"
+    assert regrades.request(home, written.path).lab == "04_memory_hierarchy"
+
+
+def test_a_lab_that_there_is_not_is_no_exercise_and_those_that_there_are_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["appeal", "99", "Look again.", "--as", "ada"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "there is no lab 99; labs are 00, 01" in said and "exercise" not in said
+
+
 def test_requests_in_the_folders_of_an_lms_are_answered(
     school: Class, capsys: pytest.CaptureFixture[str]
 ) -> None:

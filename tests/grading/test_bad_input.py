@@ -19,6 +19,7 @@ from nbgrader.api import Gradebook
 
 from grading.__main__ import main
 from grading.core import judge
+from grading.core.commands import ours
 from grading.core.course import ROOT, Course
 from grading.core.graft import Graft
 from grading.core.notebooks import Question
@@ -203,7 +204,7 @@ def test_ctrl_c_keeps_what_was_judged_and_the_next_run_does_the_rest(
     other = school.folder.parent / "one" / "s0"
     shutil.copytree(school.folder / "s0", other)
     assert grade(school.course, other.parent) == 0  # a run of one student does not forget the others
-    assert lines(capsys, f"before its end; to go on: python -m grading grade {LAB} {school.folder}")
+    assert lines(capsys, f"before its end; to go on: {ours('grade', LAB, school.folder)}")
     assert grade(school.course, school.folder) == 0
     assert not lines(capsys, "was stopped before its end")
     assert len(FakeJudge.asked) == students - kept
@@ -212,7 +213,6 @@ def test_ctrl_c_keeps_what_was_judged_and_the_next_run_does_the_rest(
 
 def test_a_full_disk_is_one_line_and_the_next_run_does_the_rest(school: Class) -> None:
     school.hand_in("ann")
-    school.course.gradebook.unlink()
     script = textwrap.dedent(
         f"""
         import resource, sys
@@ -223,14 +223,21 @@ def test_a_full_disk_is_one_line_and_the_next_run_does_the_rest(school: Class) -
         from tests.grading.test_bad_input import FakeJudge
         classroom.Judge, classroom.sandbox.obstacle = FakeJudge, lambda: ""
         classroom.environment.digest = lambda course, extra=(): "same"
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+        from grading.core.verdicts import Store
+        def full(*arguments, put=Store.put):
+            put(*arguments)  # and there is no more room
+            resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+        if sys.argv[2] == "later":
+            Store.put = full
+        else:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
         root = Path({str(school.course.root)!r})
         sys.exit(main(["grade", {LAB!r}, {str(school.folder)!r}], Course(root, root / "grading")))
         """
     )
 
-    def run(limit: int) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", script, str(limit)]
+    def run(limit: int, when: str = "later") -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", script, str(limit), when]
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
     full = run(20_000)
@@ -241,6 +248,11 @@ def test_a_full_disk_is_one_line_and_the_next_run_does_the_rest(school: Class) -
     again = run(resource.RLIM_INFINITY)
     assert again.returncode == 0, again
     assert scores(school.course) == {"ann": 11}
+    school.course.gradebook.unlink()
+    school.hand_in("bob", {"copy": "x = 1"})
+    early = run(20_000, "at once")  # no room for a gradebook: said before an hour is spent on verdicts
+    assert early.returncode == 1 and len(early.stdout.strip().splitlines()) == 1, early
+    assert not list((school.course.verdicts / LAB).glob("bob@*"))
 
 
 @pytest.mark.parametrize(

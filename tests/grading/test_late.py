@@ -85,7 +85,7 @@ def test_what_is_no_time_is_none(text: str) -> None:
         ("[[extension.ada.love]]\ndays = 3", "known are days, labs, why. An id with a dot or an @"),
         (
             "[dew]",
-            "the file has no 'dew'; known are timezone, release, due, extra, extension, waive, group, late, slip, retention",
+            "the file has no 'dew' (did you mean due?); known are timezone, release, due, extra, extension, waive, group, late, slip, retention",
         ),
         ("due = 3", "'due' is a table: write [due]"),
         ("[due]\n99_x = 2027-01-15T23:59:00Z", f"there is no lab '99_x'; labs are {LAB}"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from grading.__main__ import main
+from grading.core.commands import ours
 from grading.core.course import Course
 from grading.core.sandbox import Limits
 from grading.core.verdicts import Store
@@ -65,7 +66,7 @@ def test_old_and_new_verdict_stand_side_by_side(
     assert (
         "nothing of cy in" in out and "no released lab '99_none'" in out and "does not ask memory.none" in out
     )
-    assert f"python -m grading grade {LAB} gives it to everybody" in out
+    assert f"{ours('grade', LAB)} gives it to everybody" in out
     after = {
         p: p.read_bytes() for p in course.home.rglob("*") if p.is_file() and course.regrades not in p.parents
     }

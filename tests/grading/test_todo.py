@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from grading.__main__ import main
+from grading.core.commands import ours
 from grading.core.course import Course
 from grading.lms import gradebook, todo
 from tests.grading.conftest import LAB, Class, cell_of
@@ -48,11 +49,9 @@ def test_each_thing_that_waits_is_told_with_its_command(school: Class, capsys: S
     root = " --allow-root" if os.geteuid() == 0 else ""
     assert answers.endswith(f"jupyter lab{root}), then Formgrader, Manual Grading, {LAB}")
     assert unread.startswith("2. 1 hand-in has no verdict (bob: notebook is not JSON")
-    assert f"python -m grading grade {LAB} FOLDER, or give points: (cd " in unread
+    assert f"{ours('grade', LAB, 'FOLDER')}, or give points: (cd " in unread
     assert refused.startswith("3. 1 file was refused (eve): do what the line above says")
-    assert handing_out == (
-        f"4. 3 grades are not final; afterwards: python -m grading grade {LAB} --export canvas"
-    )
+    assert handing_out == (f"4. 3 grades are not final; afterwards: {ours('grade', LAB, '--export canvas')}")
 
 
 def test_the_command_that_opens_formgrader_leads_to_a_jupyter_and_the_configuration(
@@ -79,7 +78,7 @@ def test_when_all_is_done_it_says_how_to_hand_it_out_and_then_that_nothing_is_le
     assert left(capsys)[1].startswith("1. 1 answer waits for a person (11): ")
     give(course, "11", 1.0)
     grade(course)
-    command = f"python -m grading grade {LAB} --export moodle --feedback moodle"
+    command = ours("grade", LAB, "--export moodle --feedback moodle")
     assert left(capsys) == ["left to do:", f"1. all grades are final; to hand them out: {command}"]
     assert main(shlex.split(command)[3:], course) == 0
     assert left(capsys) == [f"nothing is left to do for {LAB}"]
@@ -110,7 +109,7 @@ def test_other_labs_and_requests_that_wait_are_named(school: Class, capsys: Said
     assert main(["grade", other, str(stub), "--export", "canvas"], course) == 0
     assert left(capsys) == [
         "left to do:",
-        "1. 1 request for a regrade (one.toml): python -m grading regrades",
+        f"1. 1 request for a regrade (one.toml): {ours('regrades')}",
         f"2. other labs: {LAB} (1 grade not final; nobody's file: no one!)",
     ]
     with course.grades.open() as file:
