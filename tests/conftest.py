@@ -3,10 +3,12 @@ counted; libraries are quiet and repeatable."""
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,6 +23,7 @@ import hypothesis
 import pytest
 
 import grading  # noqa: F401  # before nbformat, which would make a grammar that nobody needs; it takes seconds
+from tests import costs
 
 # The same examples in every run and no time limit per example: machines differ, and pytest-timeout is there.
 hypothesis.settings.register_profile("gpulab", derandomize=True, deadline=None, max_examples=50)
@@ -59,6 +62,10 @@ NO_GPU = "no NVIDIA GPU here"
 NO_BROWSER = "no Chromium here, or no Playwright"
 
 
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.register(costs)
+
+
 @pytest.fixture(autouse=True)
 def interrupts_arrive() -> None:
     """Ctrl-C is a KeyboardInterrupt in each test, whatever a library has done with the signal before."""
@@ -72,6 +79,21 @@ def own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "progress.json"
     monkeypatch.setenv("GPULAB_PROGRESS", str(path))
     return path
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Modules and tests stay until the end: to look for garbage among them would take a fifth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()  # nor later
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

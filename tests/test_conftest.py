@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import resource
 import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 MANY = "import pytest\n\n@pytest.mark.parametrize('n', range(6))\ndef test_a_number(n):\n    pass\n"
@@ -29,3 +33,31 @@ def test_the_tests_of_a_file_and_all_of_the_browser_run_in_one_process(tmp_path:
     for worker, folder in re.findall(r"^\[(gw\d)\].* PASSED tests/(\w+)/", done.stdout, re.M):
         workers[folder].add(worker)
     assert {folder: len(seen) for folder, seen in workers.items()} == {"one": 1, "browser": 1}, done.stdout
+
+
+@pytest.mark.slow
+def test_all_tests_are_collected_in_15_seconds_of_the_processor() -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-qq"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 15
+
+
+def test_costs_count_the_processes_that_a_test_starts(tmp_path: Path) -> None:
+    (tmp_path / "test_two.py").write_text(
+        "import subprocess, sys, time\n"
+        "BUSY = 'import time\\nwhile time.process_time() < 1: pass'\n"
+        "def test_cheap():\n    pass\n"
+        "def test_dear():\n    subprocess.run([sys.executable, '-c', BUSY], check=True)\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "--costs", "-n", "1", "-p", "tests.costs", "-p", "no:cacheprovider"],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, check=True,
+    )  # fmt: skip
+    costs = json.loads((tmp_path / "build/costs.json").read_text())
+    assert costs["test_two.py::test_cheap"] < 0.5 < costs["test_two.py::test_dear"]

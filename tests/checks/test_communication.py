@@ -14,8 +14,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
-from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
-from torch.distributed.fsdp import fully_shard  # noqa: E402
 
 import gpulab  # noqa: E402
 from gpulab.checks import Array, Budget, Case, Exercise, Scalar, cases, registry  # noqa: E402
@@ -196,6 +194,9 @@ def data_parallel(x, w):
 
 
 def sharded(x, w):
+    from torch.distributed.device_mesh import init_device_mesh  # here: a second, when tests are collected
+    from torch.distributed.fsdp import fully_shard
+
     linear = torch.nn.Linear(5, 3, bias=False)
     linear.weight = torch.nn.Parameter(w.clone())
     fully_shard(linear, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
