@@ -21,12 +21,16 @@ def roles_apart(points: float) -> Budget:
 
 
 def phases_budget(slots: int, turns: Callable[[Sizes], int], points: float) -> Budget:
-    """At most ⌈turns / slots⌉ phases of each mbarrier, so that all slots of a ring are used in turn."""
+    """⌈turns / slots⌉ phases of the mbarrier that has most: all slots of a ring are used, in turn.
+
+    No fewer, because a kernel that hands over without mbarriers has none.
+    """
     return Budget(
         "mbarrier_phases",
         lambda sizes: -(-turns(sizes) // slots),
         points,
         "phases of an mbarrier",
+        sense="==",
         naive=turns,
         why=f"{slots} slots, used in turn",
         advice=f"Tile k is in slot k % {slots}. How many tiles does each pair of mbarriers serve?",

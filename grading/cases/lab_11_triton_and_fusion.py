@@ -21,7 +21,7 @@ def _products(*sizes: tuple[int, int, int]) -> tuple[Case, ...]:
     return tuple(Case(f"{m} × {n} × {k}", {"m": m, "n": n, "k": k}) for m, n, k in sizes)
 
 
-DROPOUT = _matrices((5, 7), (1, 200), (31, 65), (48, 512), seed=77)
+DROPOUT = _matrices((31, 65), (5, 7), (1, 200), (48, 512), seed=77)
 GRAPHS = (
     "log-softmax",
     "two results",
@@ -34,8 +34,8 @@ GRAPHS = (
 
 CASES: dict[str, tuple[Case, ...]] = {
     "triton.momentum": _vectors(700, 2, 1025, 6144),
-    "triton.softmax": (*_matrices((5, 3), (17, 129)), masked(9, 700), *_matrices((96, 512))),
-    "triton.softmax_columns": (*_matrices((6, 5), (130, 21)), masked(40, 33), *_matrices((128, 192))),
+    "triton.softmax": (*_matrices((17, 129), (5, 3)), masked(9, 700), *_matrices((96, 512))),
+    "triton.softmax_columns": (*_matrices((130, 21), (6, 5)), masked(40, 33), *_matrices((128, 192))),
     "triton.layer_norm": _matrices((5, 17), (3, 257), (1, 2), (48, 256)),
     "triton.gelu_dropout": DROPOUT,
     "triton.gelu_dropout_back": DROPOUT,

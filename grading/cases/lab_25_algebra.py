@@ -13,6 +13,6 @@ CASES: dict[str, tuple[Case, ...]] = {
     "layout.divide": of_kinds("every 2ᵠ-th", "neighbours", "one mode"),
     "layout.swizzle": of_kinds(*reversed(ROWS)),
     "layout.copy": tuple(floats_case(n) for n in (512, 1536, 8192)),
-    "layout.transpose": (matrix_case(64, 32), matrix_case(32, 160), matrix_case(64, 128)),
-    "layout.slow": (matrix_case(64, 32), matrix_case(32, 160), matrix_case(96, 128)),
+    "layout.transpose": (matrix_case(32, 160), matrix_case(64, 32), matrix_case(64, 128)),
+    "layout.slow": (matrix_case(32, 160), matrix_case(64, 32), matrix_case(96, 128)),
 }

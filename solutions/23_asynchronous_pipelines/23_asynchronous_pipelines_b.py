@@ -280,8 +280,8 @@ gpulab.predict("async.column", ...)
 # - A box that reaches beyond the image still brings 4,096 bytes; what is outside arrives as 0.
 # - Let each warp write 32 neighbouring pixels of one row of `out`. Rows and columns beyond the image are not
 #   written; `rows` and `cols` are any numbers from 1 on.
-# - **Budget:** no bank conflicts, no loads by threads, no padding, and no more sectors of `out` than rows of neighbouring
-#   pixels need.
+# - **Budget:** one copy for each tile, no bank conflicts, no loads by threads, no padding, and no more sectors of
+#   `out` than rows of neighbouring pixels need.
 #
 # About 12 and 4 lines.
 

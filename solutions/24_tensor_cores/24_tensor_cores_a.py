@@ -434,7 +434,8 @@ gpulab.predict("tensor.lost", ...)
 #   the 128-byte swizzle. `multiply8` multiplies 32 of k. Those are 32 bytes again, so its descriptors advance
 #   by 2 as before.
 # - The relative error must be at most 2 · 10⁻³.
-# - **Budget:** one addition for each of a thread's 32 sums in every 128 of k; one product for every 32 of k.
+# - **Budget:** one wait for products, and one addition for each of a thread's 32 sums, in every 128 of k; one
+#   product for every 32 of k.
 #
 # About 20 and 4 lines, most of them from `multiplying`.
 

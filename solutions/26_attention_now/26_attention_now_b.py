@@ -101,7 +101,8 @@ gpulab.plot.heat_maps(
 #   blocks anywhere.
 # - In block r itself, query i sees the keys j ≤ i. In all other blocks on the list every query sees every key.
 # - `out` is (n, 64) in float32.
-# - **Budget:** the bytes of q, and of K and V in the blocks listed, with 10 % for the lists.
+# - **Budget:** the bytes of q, and of K and V in the blocks listed, with 10 % for the lists; the operations of
+#   these blocks, with 10 % for the softmax.
 #
 # About 26 lines. `lists.shape[1]` is the length of a row.
 
@@ -541,7 +542,8 @@ for masked in (False, True):
 # - `q`, `k` and `v` are (n, 64) in float16, q for scores in base 2; n is a multiple of 64. `mask` is (n, n) in int32, 1
 #   where key j ≤ query i and 0 elsewhere. It is always this causal mask.
 # - `out` is (n, 64) in float32.
-# - **Budget:** the bytes of q once, and of K and V up to the diagonal.
+# - **Budget:** the bytes of q once, and of K and V up to the diagonal; the operations of these blocks, with 10 %
+#   for the softmax.
 
 # %%
 # Your experiment.

@@ -290,7 +290,7 @@ plot.picture(ax, "More parameters and more tokens both lower the loss of the sma
 # - Output: `[parameters, tokens, loss]`, the split of `target` that you recommend, with 6 · parameters ·
 #   tokens = `target`, and the loss that you expect there.
 # - Counted: the FLOPs of your runs; the **regret**, by how much the true loss of your split exceeds the
-#   lowest possible, at most 0.01 nats; and the error of your forecast, at most 0.04 nats.
+#   lowest possible, at most 0.005 nats; and the error of your forecast, at most 0.04 nats.
 # - You may use NumPy. Length: about 20 lines.
 
 

@@ -54,6 +54,28 @@ def test_what_shows_a_race_to_the_check_shows_it_to_the_judge(lab: str) -> None:
     assert weaker == {}
 
 
+def grown(exercise: Exercise) -> set[str]:
+    """The sizes in which the case that runs in several orders is above the smallest of all cases."""
+    evidence = exercise.evidence
+    assert isinstance(evidence, LaunchTrace)
+    raced = orders.race_case(evidence.launched(Answer(exercise, None, registry.reference(exercise.name))))
+    return {
+        name
+        for name, size in raced.sizes.items()
+        if name != "seed"
+        and isinstance(size, int | float)
+        and all(name in case.sizes for case in exercise.cases)
+        and size > min(case.sizes[name] for case in exercise.cases)
+    }
+
+
+@pytest.mark.parametrize("lab", [lab for lab, exercises in LABS.items() if exercises])
+def test_several_orders_run_through_as_many_steps_at_the_judge_as_in_the_check(lab: str) -> None:
+    """Where the check's case has more than one step, one tile of keys or one row, so has the judge's."""
+    missing = {e.name: grown(e) - grown(judged(e, judge_cases(e))) for e in LABS[lab]}
+    assert {name: sizes for name, sizes in missing.items() if sizes} == {}
+
+
 def test_a_case_that_shows_races_is_kept_and_others_are_the_judges_own() -> None:
     diffuse = registry.find("basics.diffuse")
     own = judge_cases(diffuse)

@@ -31,7 +31,7 @@ LAB = "23_asynchronous_pipelines"
         ("tile_written_by_four_pixels", "sectors written"),
         ("roles_with_one_slot", "phases of an mbarrier"),
         ("gather_by_one_block", "bytes of the busiest block"),
-        ("share_copies_v_in_every_block", "bytes copied in"),
+        ("share_copies_v_in_every_block", "bytes"),
     ],
 )
 def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it(stem: str, label: str) -> None:

@@ -24,7 +24,7 @@ LAB = "24_tensor_cores"
     "stem, label",
     [
         ("overlap_waits_for_what_it_asked_for", "products in flight"),
-        ("promote_after_every_product", "operations"),
+        ("promote_after_every_product", "waits for products"),
         ("pair_copies_all_of_b", "bytes copied in"),
         ("order_row_by_row", "strips"),
     ],

@@ -89,7 +89,38 @@ def test_a_kernel_without_mbarriers_has_no_phases_and_nothing_on_its_way() -> No
             0,
             id="one loads, the other stores",
         ),
+        pytest.param(
+            "float* from = const_cast<float*>(x); if (warp == 1)"
+            " for (int i = lane; i < 32 * tiles; i += 32) out[i] = atomicAdd(&from[i], 0.0f);",
+            2,
+            id="one loads by atomics",
+        ),
     ],
 )
 def test_a_warp_that_loads_and_stores_is_mixed_in_every_block(body: str, mixed: int) -> None:
     assert counted(body, tiles=3)["mixed_warps"] == mixed
+
+
+ZEROS = """
+extern "C" __global__ void zeros(const float4* x, float4* out) {
+    __shared__ float4 tile[2][32];
+    unsigned first = __cvta_generic_to_shared(&tile[0][threadIdx.x]), second = first + 512;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(first), "l"(x + threadIdx.x));
+    asm volatile("cp.async.commit_group;");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(second), "l"(x + threadIdx.x), "r"(BYTES));
+    asm volatile("cp.async.commit_group;");
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    out[threadIdx.x] = tile[0][threadIdx.x];
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+"""
+
+
+@pytest.mark.parametrize("brought", [0, 4, 16])
+def test_bytes_that_are_filled_with_zeros_are_not_on_their_way(brought: int) -> None:
+    x, out = cp.ones(128, dtype=np.float32), cp.zeros(128, dtype=np.float32)
+    with reference_device("A100"):
+        kernel = cp.RawKernel(ZEROS.replace("BYTES", str(brought)), "zeros")
+        report = gpulab.profile(kernel, (1,), (32,), (x, out))
+    # 16 bytes of each thread arrive with `brought` behind them, then those with nothing behind.
+    assert report["async_bytes_in_flight"] == pytest.approx(16 * brought / (16 + brought))

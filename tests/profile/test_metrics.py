@@ -197,6 +197,21 @@ def test_a_shuffle_may_be_counted_as_a_load_from_shared_memory() -> None:
     assert Metrics(tally, {})["shared_load_bytes"] == 128
 
 
+def test_a_barrier_of_a_cluster_may_be_counted_as_one_of_its_blocks() -> None:
+    of_cluster, of_block = Key("", 1, "cluster_barrier", ""), Key("", 2, "barrier", "")
+    tally = Tally({of_cluster: {"warps": 6}, of_block: {"warps": 4}})
+    assert Metrics(tally, {})["barriers"] == 4
+    found = Metrics(tally.with_cluster_barriers_as_barriers(), {})
+    assert (found["barriers"], found["instructions"]) == (10, 10)
+
+
+def test_requests_to_memory_are_those_of_every_memory() -> None:
+    spaces = ("global", "local", "shared", "const")
+    rows = {Key("", i, "load", space): {"warps": 1, "requests": 1} for i, space in enumerate(spaces)}
+    rows[Key("", 9, "store", "global")] = rows[Key("", 10, "atomic", "shared")] = {"warps": 2, "requests": 2}
+    assert Metrics(Tally(rows), {})["memory_requests"] == 8
+
+
 WAITING = """
 extern "C" __global__ void wait(int* out) {
     __shared__ __align__(8) unsigned long long bar;

@@ -329,6 +329,16 @@ _TABLE: tuple[Metric, ...] = (
     _sum(
         "const_requests", "requests", "constant memory: warp instructions", Term("requests", "load", "const")
     ),
+    _sum(
+        "memory_requests",
+        "requests",
+        "loads, stores and atomics of every memory: warp instructions",
+        *(
+            Term("requests", kind, space)
+            for space in ("global", "local", "shared", "const")
+            for kind in ("load", "store", "atomic")
+        ),
+    ),
     # bulk copies and clusters
     *_bulk("load", "bulk copies into shared memory"),
     *_bulk("store", "bulk copies into global memory"),

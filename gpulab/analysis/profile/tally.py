@@ -92,6 +92,14 @@ class Tally:
                 found += Tally({replace(key, kind="store"): moved})
         return found
 
+    def with_cluster_barriers_as_barriers(self) -> Tally:
+        """The same run, with each barrier of a cluster as the barrier of its blocks that it also is."""
+        found = Tally({key: row for key, row in self.rows.items() if key.kind != "cluster_barrier"})
+        for key, row in self.rows.items():
+            if key.kind == "cluster_barrier":
+                found += Tally({replace(key, kind="barrier"): row})
+        return found
+
     def with_shuffles_as_shared_loads(self) -> Tally:
         """The same run, with each shuffle as the load from shared memory whose place it can take.
 

@@ -194,7 +194,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="async.handshake",
         lab=LAB,
-        correct_points=1,
+        correct_points=0.75,
         evidence=LaunchTrace(
             arguments=partial(streamed, WARP_TILE),
             shape=lambda sizes: Shape((count(sizes, "blocks"),), (64,)),
@@ -206,14 +206,14 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "barriers",
                 partial(_barriers, 2, 0, 1),
-                1,
+                0.75,
                 "block barriers",
                 naive=partial(_barriers, 2, 2, 1),
                 why="one for each of 2 warps: the mbarriers are initialised",
                 advice="In the loop a warp waits for the other one at an mbarrier, not at `__syncthreads()`.",
                 case=EVERY,
             ),
-            phases_budget(2, tiles, 1.25),
+            phases_budget(2, tiles, 1.75),
             Budget(
                 "global_bytes",
                 partial(bytes_once, WARP_TILE),
@@ -237,7 +237,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="async.parity",
         lab=LAB,
-        correct_points=2,
+        correct_points=1,
         evidence=LaunchTrace(
             arguments=partial(streamed, WARP_TILE),
             shape=lambda sizes: Shape((count(sizes, "blocks"),), (64,)),
@@ -246,7 +246,7 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=tuple(tiled(*each) for each in ((2, 8), (1, 1), (1, 3), (2, 4), (1, 7), (2, 17))),
         rtol=1e-5,
         atol=1e-5,
-        budgets=(roles_apart(1),),
+        budgets=(roles_apart(2),),
         hints=(
             "Three tiles work and four do not. What happens for the first time with the fourth tile?",
             "Write down, for slot 0 and the rounds 0, 1 and 2: which phase of `empty[0]` must be over before "

@@ -6,7 +6,8 @@
 | | | | loads by threads | 8 a tile | 0 | |
 | | | | barriers | 2 a tile | 1 a tile, 1 before | |
 | | | | bytes in flight | 0 | 4,096 but at the last | |
-| async.tile | host code, transpose | tensor maps, swizzle | bank conflicts | 28 a warp | 0 | 5 |
+| async.tile | host code, transpose | tensor maps, swizzle | wavefronts | 32 a warp | 4 | 5 |
+| | | | copies | – | 1 a tile | |
 | | | | loads by threads | – | 0 | |
 | | | | shared memory | – | 4 KiB and a barrier | |
 | | | | sectors written | 3 for 4 pixels | 17 for 32 pixels | |
@@ -17,7 +18,7 @@
 | | | | copies | – | 1 a tile | |
 | | | | mixed warps | – | 0 | |
 | | | | phases | 1 a tile | 1 for 4 tiles | |
-| async.share | kernel, clusters of 4 | multicast | bytes copied in | 8·rows·n | 5·rows·n | 4 |
+| async.share | kernel, clusters of 4 | multicast | bytes | 12·rows·n | 9·rows·n | 4 |
 | | | | loads by threads | – | 0 | |
 | async.gather | kernel, clusters of 4 | distributed shared memory | bytes a block loads | 4·n | 4,096 | 5 |
 | | | | bytes | 16·rows·n | 8·rows·n | |
@@ -32,10 +33,12 @@ kernel that sends each tile when it needs it has 0.
 
 **tile**: a tile is 32 rows of 8 pixels of 16 bytes, so its rows are 128 bytes and begin in the same bank. A
 warp reads one pixel of each row: four passes of 8 lanes each, if those 8 pieces of 16 bytes are in
-different banks, and 32 passes if they are not: 28 more. The swizzle puts the pixel c of row r where pixel c
-xor (r mod 8) would be, so that the same column of 8 rows lies in 8 different places. Without a swizzle a
-warp can read 4 rows of 8 pixels without a conflict, but then it writes pieces of 4 pixels, 64 bytes, which
-touch 3 sectors where they begin in the middle of one. 32 neighbouring pixels touch at most 17.
+different banks, and 32 passes if they are not. Passes are limited, and not conflicts, which are gone if
+lanes take turns. A box of one column of pixels needs no swizzle, but eight copies a tile. The swizzle puts
+the pixel c of row r where pixel c xor (r mod 8) would be, so that the same column of 8 rows lies in 8
+different places. Without a swizzle a warp can read 4 rows of 8 pixels without a conflict, but then it
+writes pieces of 4 pixels, 64 bytes, which touch 3 sectors where they begin in the middle of one. 32
+neighbouring pixels touch at most 17.
 
 **edge**: a tile of 8 × 32 needs its border, 10 × 34. Rows of a box are a multiple of 16 bytes, so 10 × 36.
 What is outside the image comes as 0, and a copy to the image leaves out what is outside of it.
@@ -43,7 +46,8 @@ What is outside the image comes as 0, and a copy to the image leaves out what is
 **roles**: the five warps meet once, behind the initialisation. A consumer that sends copies and writes `out`
 is mixed. Four slots: ⌈tiles / 4⌉ phases.
 
-**share**: four rows at a time need the same piece of v: 4·rows·n bytes of a and a quarter as many of v.
+**share**: four rows at a time need the same piece of v: 4·rows·n bytes of a and of out, and a quarter as many
+of v, however they are brought.
 
 **gather**: four blocks keep a row in registers, so it is read and written once: 8 bytes an element. Three
 passes (maximum, sum, result) read it three times: 16. Each block loads at most 1,024 floats of it.
@@ -83,9 +87,9 @@ def pixels(sizes: Sizes) -> tuple[Array, ...]:
     return Array("a", (rows, cols, 4)), Array("out", (cols, rows, 4), role="out")
 
 
-def in_line(sizes: Sizes) -> int:
-    """Bank conflicts of a transpose without a swizzle: every warp meets 28."""
-    return 28 * PIXELS[1] * covering(PIXELS, sizes)
+def in_line(wavefronts: int, sizes: Sizes) -> int:
+    """Those of a transpose in which each warp of each tile needs so many to read: 32 without a swizzle."""
+    return wavefronts * PIXELS[1] * covering(PIXELS, sizes)
 
 
 def written(pixels: int, sizes: Sizes) -> int:
@@ -162,6 +166,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         cases=tuple(tiled(*each) for each in ((2, 5), (1, 1), (1, 2), (3, 3), (4, 8))),
         budgets=(
+            _by_threads(0.5),
             Budget(
                 "bulk_bytes_in_flight",
                 lambda sizes: 4 * BULK_TILE * (1 - 1 / count(sizes, "tiles")),
@@ -174,7 +179,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 case=EVERY,
             ),
             _copies(0.5),
-            _by_threads(0.5),
             Budget(
                 "barriers",
                 lambda sizes: 8 * count(sizes, "blocks") * (count(sizes, "tiles") + 1),
@@ -200,29 +204,10 @@ EXERCISES: tuple[Exercise, ...] = (
         name="async.tile",
         lab=LAB,
         gpu=GPU,
-        correct_points=2,
+        correct_points=1,
         evidence=LaunchTrace(arguments=pixels, face="cupy"),
         cases=tuple(image(*each) for each in ((32, 8), (64, 24), (1, 1), (33, 9), (70, 30), (96, 40))),
         budgets=(
-            Budget(
-                "bank_conflicts",
-                0,
-                1.2,
-                "bank conflicts",
-                naive=in_line,
-                why="8 lanes, 8 places",
-                advice="With the 128-byte swizzle, pixel c of row r lies at place `c ^ r % 8` of its row.",
-                case=EVERY,
-            ),
-            _by_threads(0.6),
-            Budget(
-                "shared_bytes",
-                4096 + 64,
-                0.2,
-                "shared memory",
-                why="the tile and an mbarrier",
-                advice="The swizzle needs no padding.",
-            ),
             Budget(
                 "global_store_sectors",
                 partial(written, PIXELS[0]),
@@ -232,6 +217,34 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="a warp writes neighbouring pixels",
                 advice="Which pixels of `out` does one warp write with one instruction?",
                 case=EVERY,
+            ),
+            Budget(
+                "bulk_load_requests",
+                partial(covering, PIXELS),
+                0.5,
+                "copies",
+                why="one a tile",
+                advice="That is {times} × as many. How many threads send the copy of one tile?",
+                case=EVERY,
+            ),
+            Budget(
+                "shared_load_wavefronts",
+                partial(in_line, 4),
+                1.9,
+                "bank conflicts",
+                naive=partial(in_line, 32),
+                why="4 for each warp: 8 lanes, 8 places",
+                advice="With the 128-byte swizzle, pixel c of row r lies at place `c ^ r % 8` of its row.",
+                case=EVERY,
+            ),
+            _by_threads(0.4),
+            Budget(
+                "shared_bytes",
+                4096 + 64,
+                0.2,
+                "shared memory",
+                why="the tile and an mbarrier",
+                advice="The swizzle needs no padding.",
             ),
         ),
         hints=(
@@ -332,12 +345,12 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-6,
         budgets=(
             Budget(
-                "bulk_load_bytes",
-                lambda sizes: 5 * elements(sizes),
+                "global_bytes",
+                lambda sizes: 9 * elements(sizes),
                 1.5,
-                "bytes copied in",
-                naive=lambda sizes: 8 * elements(sizes),
-                why="a once, and v once for four rows",
+                "bytes",
+                naive=lambda sizes: 12 * elements(sizes),
+                why="a and out once, and v once for four rows",
                 advice="Each block copies its own row. Which one copies the piece of v that all four need?",
                 case=EVERY,
             ),

@@ -153,7 +153,7 @@ EXERCISES: tuple[Exercise, ...] = (
         name="tensor.pair",
         lab=LAB,
         gpu=GPU,
-        correct_points=2,
+        correct_points=1.5,
         evidence=LaunchTrace(arguments=halves, face="cupy"),
         cases=tuple(
             shape(*each) for each in ((256, 64, 128), (256, 64, 64), (512, 64, 192), (256, 128, 256))
@@ -165,7 +165,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "bulk_load_bytes",
                 partial(pair_bytes, COLUMNS // 2),
-                2,
+                2.5,
                 "bytes copied in",
                 naive=partial(pair_bytes, COLUMNS),
                 why="half of B for each block",
@@ -218,7 +218,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="tensor.order",
         lab=LAB,
-        correct_points=1.5,
+        correct_points=1,
         evidence=AnsweredCases(questions=order_questions, measured=True),
         cases=tuple(
             grid(*each) for each in ((8, 8, 16), (1, 5, 4), (16, 32, 64), (24, 24, 148), (32, 48, 148))
@@ -236,7 +236,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "strips",
                 few_strips,
-                1.5,
+                2,
                 "strips",
                 naive=row_by_row,
                 why="each wave nearly a square",

@@ -13,7 +13,8 @@
 | | | | products | – | 1 for 16 of k | |
 | | | | copies | – | 2 a step | |
 | | | | loads by threads | – | 0 | |
-| tensor.promote | host code, FP8 | sums in float32 | operations | k/32 sums | k/128 sums | 5 |
+| tensor.promote | host code, FP8 | sums in float32 | waits | k/32 | k/128 | 5 |
+| | | | operations | k/32 sums | k/128 sums | |
 | | | | products | – | 1 for 32 of k | |
 | tensor.fence | kernel, corrected | the async proxy | – | – | – | 3 |
 
@@ -143,14 +144,15 @@ def _by_threads(points: float, metric: str, label: str) -> Budget:
 
 
 def copies_budget(points: float, limit: Callable[[Sizes], int]) -> Budget:
-    """At most `limit(sizes)` copies from global memory, at every case."""
+    """So many copies from global memory at every case: with fewer, threads have brought tiles."""
     return Budget(
         "bulk_load_requests",
         limit,
         points,
         "copies",
+        sense="==",
         why="one of A and one of B a step",
-        advice="That is {times} × as many. How many threads send a copy?",
+        advice="That is {times} × as many. How many threads send a copy? With none, threads bring the tiles.",
         case=EVERY,
     )
 
@@ -263,16 +265,26 @@ EXERCISES: tuple[Exercise, ...] = (
         name="tensor.promote",
         lab=LAB,
         gpu=GPU,
-        correct_points=2,
+        correct_points=1.5,
         evidence=LaunchTrace(arguments=eights, face="cupy"),
         cases=tuple(shape(*each) for each in ((64, 64, 1024), (64, 64, 128), (128, 64, 2048))),
         rtol=2e-3,
         budgets=(
             _products(1, 32),
             Budget(
+                "warpgroup_waits",
+                lambda sizes: products(FP8_STEP, sizes),
+                1,
+                "waits for products",
+                naive=partial(products, 32),
+                why="one for 128 of k, of each of 4 warps",
+                advice="After how many products do you wait? Sums are needed after 128 of k.",
+                case=EVERY,
+            ),
+            Budget(
                 "flops",
                 partial(promoted, 128),
-                2,
+                1.5,
                 "operations",
                 naive=partial(promoted, 32),
                 why="the products, and one addition for 128 of k",

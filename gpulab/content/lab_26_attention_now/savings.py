@@ -3,6 +3,7 @@
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
 | modern.blocks | host code, Triton | a block mask | loaded bytes | all blocks | blocks listed | 5 |
+| | | | operations | all blocks | blocks listed | |
 | modern.select | select(…) → out | sparse decoding | bytes | 2·m·d + scores | 6·keep·64·d | 5 |
 | modern.absorb | absorb(…) → out | latent attention | bytes | 4·h·m·d | 2·m·r | 6 |
 | | | | matrix FLOPs | 4·h·m·r·d | 4·h·m·r | |
@@ -55,6 +56,7 @@ from .softmax import GPU, LAB, D
 
 BLOCK = 64  # queries and keys of a block
 PAIR = 2 * BLOCK * D * 2  # bytes of a block of K and V in float16
+PAIR_FLOPS = 4 * BLOCK * BLOCK * D  # of the two products of a block of queries and a block of keys
 OPERATORS = COMMON | {"topk", "sort", "argsort", "softmax", "_softmax", "linalg_solve_triangular"}
 
 
@@ -200,17 +202,22 @@ def all_bytes(sizes: Sizes) -> int:
     return 2 * n * D + PAIR * (n // BLOCK) ** 2
 
 
+def causal_pairs(rows: int) -> int:
+    """Blocks up to the diagonal."""
+    return rows * (rows + 1) // 2
+
+
 def causal_bytes(sizes: Sizes) -> float:
     n = count(sizes, "n")
     rows = n // BLOCK
-    return 1.05 * (2 * n * D + PAIR * rows * (rows + 1) // 2)
+    return 1.05 * (2 * n * D + PAIR * causal_pairs(rows))
 
 
 def masked_bytes(sizes: Sizes) -> int:
     """As `causal_bytes` with a mask in int32, which is as large as K and V."""
     n = count(sizes, "n")
     rows = n // BLOCK
-    return 2 * n * D + (PAIR + 4 * BLOCK**2) * rows * (rows + 1) // 2
+    return 2 * n * D + (PAIR + 4 * BLOCK**2) * causal_pairs(rows)
 
 
 def select_bytes(sizes: Sizes) -> int:
@@ -276,6 +283,22 @@ def _bytes(
     return Budget(metric, limit, points, label, naive=naive, why=why, advice=advice, unit="B")
 
 
+def _operations(
+    points: float, listed: Callable[[Sizes], int], everything: Callable[[Sizes], int], advice: str
+) -> Budget:
+    """Of the blocks that queries see: a load behind a mask has no bytes, but its block is multiplied."""
+    return Budget(
+        "flops",
+        lambda sizes: 1.1 * PAIR_FLOPS * listed(sizes),
+        points,
+        "operations",
+        naive=lambda sizes: PAIR_FLOPS * everything(sizes),
+        why="two products for each block, and a tenth for the softmax",
+        advice=advice,
+        unit="FLOP",
+    )
+
+
 def _flops(
     points: float, limit: Callable[[Sizes], float], naive: Callable[[Sizes], float], advice: str
 ) -> Budget:
@@ -302,8 +325,14 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=3e-3,
         atol=3e-3,
         budgets=(
+            _operations(
+                1.5,
+                lambda sizes: sum(map(len, lists(sizes))),
+                lambda sizes: (count(sizes, "n") // BLOCK) ** 2,
+                "Does the loop run over the list, or over all blocks?",
+            ),
             _bytes(
-                3,
+                1.5,
                 listed_bytes,
                 all_bytes,
                 "q, and the blocks on the lists",
@@ -392,7 +421,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="modern.chunk",
         lab=LAB,
-        correct_points=3,
+        correct_points=2,
         evidence=TensorGraph(arguments=chunk_arguments, operators=OPERATORS),
         cases=(
             tokens_case(12, 4, 4),
@@ -404,14 +433,14 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=1e-4,
         budgets=(
             _bytes(
-                3,
+                2,
                 chunk_bytes,
                 step_bytes,
                 "the state once for each chunk",
                 "How often is the d × d state read and written?",
             ),
             _flops(
-                1,
+                3,
                 chunk_flops,
                 one_chunk_flops,
                 "How large are your chunks? The products of pairs grow with the chunk.",
@@ -441,12 +470,18 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=3e-3,
         budgets=(
             _bytes(
-                2,
+                1,
                 causal_bytes,
                 masked_bytes,
                 "q, and K and V up to the diagonal",
                 "Which arrays does the loop load, and how many bytes of each?",
                 "global_load_bytes",
+            ),
+            _operations(
+                1,
+                lambda sizes: causal_pairs(count(sizes, "n") // BLOCK),
+                lambda sizes: (count(sizes, "n") // BLOCK) ** 2,
+                "Where does the loop end?",
             ),
         ),
         hints=(

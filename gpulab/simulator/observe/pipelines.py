@@ -23,11 +23,11 @@ class PipelineCounts:
     """What a launch did to have work on its way while it waits.
 
     `mixed_warps` is the number of warps that have both loaded from global memory and stored to it; a warp
-    that sends a copy counts as if it loaded or stored. `mbarrier_phases` is the number of phases, seen to be
-    over, of the mbarrier that has most. `bulk_bytes_arrived` is the number of bytes that bulk copies brought
-    before a thread waited for them at an mbarrier. `bulk_bytes_behind` adds up, over these bytes, how many
-    bytes the same block was still waiting for at that moment. `warpgroup_products_made` and
-    `warpgroup_products_behind` are the same for the products of ``wgmma``.
+    that sends a copy counts as if it loaded or stored, and an atomic does both. `mbarrier_phases` is the
+    number of phases, seen to be over, of the mbarrier that has most. `bulk_bytes_arrived` is the number of
+    bytes that bulk copies brought before a thread waited for them at an mbarrier. `bulk_bytes_behind` adds
+    up, over these bytes, how many bytes the same block was still waiting for at that moment.
+    `warpgroup_products_made` and `warpgroup_products_behind` are the same for the products of ``wgmma``.
     """
 
     mixed_warps: int = 0
@@ -70,9 +70,14 @@ class Pipelines(Observer):
         )
 
     def access(self, access: Access) -> None:
-        if access.space != "global" or access.kind == "atomic":
+        if access.space != "global":
             return
-        moved = self._of(access.chunk)[LOADED if access.kind == "load" else STORED]
+        done = {"load": [LOADED], "atomic": [LOADED, STORED]}.get(access.kind, [STORED])
+        for what in done:
+            self._moved(self._of(access.chunk)[what], access)
+
+    def _moved(self, moved: Array, access: Access) -> None:
+        """Mark the warps of an access."""
         if moved.all():  # as it soon is in nearly all kernels
             return
         if access.lanes is None:

@@ -45,12 +45,14 @@ def _wait(index: int, allowed: int) -> Step:
 
 
 def _tell(run: Run, index: int, waiting: Array, done: list[tuple[Pending, Array]]) -> None:
-    """Tell observers that lanes wait; `done` has each copy with the lanes whose wait for it is over."""
+    """Tell observers that lanes wait; `done` has each copy with the lanes whose wait for it is over.
+
+    Bytes that are filled with zeros come from nowhere, so that nobody waits for them.
+    """
     arrived, left = np.zeros(run.shape, np.int64), np.zeros(run.shape, np.int64)
     for copy, over in done:
-        nbytes = 4 * len(copy.values)
-        arrived += nbytes * (copy.lanes & over)
-        left += nbytes * (copy.lanes & waiting & ~over)
+        arrived += copy.brought * (copy.lanes & over)
+        left += copy.brought * (copy.lanes & waiting & ~over)
     for hear in run.on_wait:
         hear(index, arrived, left, run.chunk)
 
@@ -89,7 +91,8 @@ def _copy(decoder: Decoder, op: Opcode, index: int) -> Step:
         accesses.in_window(run, index, "shared", address, nbytes)
         accesses.tell(run, index, "shared", "store", address, nbytes, values)
         copies = copies_of(run)
-        copies.pending.append(Pending(index, address, values, np.array(lanes), copies.group.copy()))
+        brought = np.array([[nbytes]]) if given is None else np.clip(given, 0, nbytes)
+        copies.pending.append(Pending(index, address, values, np.array(lanes), copies.group.copy(), brought))
 
     return step
 

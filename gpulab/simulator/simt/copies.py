@@ -12,13 +12,14 @@ Array = np.ndarray
 @dataclass
 class Pending:
     """Words on their way, sent by instruction `index`: `lanes` (B, T) are those whose copy has not arrived;
-    `group` is the lane's own count."""
+    `group` is the lane's own count. `brought` is how many of its bytes come from global memory."""
 
     index: int
     address: Array
     values: list[Array]
     lanes: Array
     group: Array
+    brought: Array
 
 
 @dataclass

@@ -1,4 +1,4 @@
-# exercise: tensor.promote  fails: operations  says: naive
+# exercise: tensor.promote  fails: waits for products  says: naive
 import gpulab
 from gpulab import cupy as cp
 

@@ -1,4 +1,4 @@
-# exercise: tiles.convert  fails: bytes stored to shared memory  says: which layouts
+# exercise: tiles.convert  fails: sectors  says: along which axis
 from gpulab.triton.experimental import gluon
 from gpulab.triton.experimental.gluon import language as gl
 

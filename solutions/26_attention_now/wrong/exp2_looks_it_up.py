@@ -1,4 +1,4 @@
-# exercise: modern.exp2  fails: loads from constant memory  says: budget 0
+# exercise: modern.exp2  fails: requests to memory  says: wherever it is
 from gpulab import cupy as cp
 
 numbers = ", ".join(f"{2.0 ** (i / 128):.9e}f" for i in range(128))

@@ -1,4 +1,4 @@
-# exercise: modern.mask  fails: loaded bytes  says: budget
+# exercise: modern.mask  fails: loaded bytes, operations  says: budget
 import triton.language as tl
 
 from gpulab import triton

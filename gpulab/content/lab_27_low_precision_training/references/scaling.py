@@ -59,9 +59,14 @@ def best(law: Law, flops: float, served: float = 0.0) -> tuple[float, float]:
     return float(n[at]), float(losses[at])
 
 
+LARGEST = 1e60  # more than any answer needs, and few enough for products of two
+LEAST = 1e4  # parameters and tokens of a run: with less the law is not one of models
+
+
 def _positive(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
-        raise WrongAnswer(f"{what} is {value!r}; it should be a positive number.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < LARGEST:
+        said = f"{value:.3g}" if isinstance(value, float) else str(value)[:20]
+        raise WrongAnswer(f"{what} is {said}; it should be a positive number below {LARGEST:g}.")
     return float(value)
 
 
@@ -72,6 +77,10 @@ def forecast(ask: Callable[..., Any], law: Law, seed: int, budget: float, target
     def train(parameters: Any, tokens: Any) -> float:
         nonlocal spent
         n, d = _positive(parameters, "the number of parameters"), _positive(tokens, "the number of tokens")
+        if min(n, d) < LEAST:
+            raise WrongAnswer(
+                f"a run of {n:.3g} parameters and {d:.3g} tokens; both are at least {LEAST:,.0f}."
+            )
         spent += 6 * n * d
         return float(loss(law, n, d) * (1 + 0.0003 * noise.standard_normal()))
 
