@@ -110,6 +110,8 @@ def _name_ends(ax: Axes, ends: list[End]) -> None:
             arrowprops=stroke | {"shrinkA": 3, "linewidth": 2, "relpos": (0, 0.5), "linestyle": end.dash},
             annotation_clip=False,
         )  # fmt: skip
+        if abs(at - place) < 0.01:
+            continue
         ax.annotate(
             "", (1.0, place), xycoords="axes fraction", xytext=(1.02, at), textcoords="axes fraction",
             arrowprops=stroke | {"linewidth": 0.8}, annotation_clip=False,

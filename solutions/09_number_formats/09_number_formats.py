@@ -208,7 +208,7 @@ for name, colour in (("BF16", plot.AMBER), ("FP16", plot.DEEP)):
     shown = np.isfinite(error) & (error > 0)
     ax.plot(numbers[shown], error[shown], ".", color=colour, markersize=2)
 ax.annotate("BF16", (2.0**0, 8e-3), color=plot.AMBER)
-ax.annotate("FP16", (2.0**17, 1e-4), color=plot.DEEP)
+ax.annotate("FP16", (2.0**16, 1.2e-5), color=plot.DEEP)
 ax.annotate("FP16's subnormals", (2.0**-20, 0.1), color=plot.DEEP)
 ax.annotate("rounded to zero", (2.0**-28, 1.3), color=plot.DEEP, ha="center", va="bottom")
 low = numbers < 2.0**-14

@@ -17,7 +17,7 @@ from PIL import Image
 
 from gpulab import plot
 from gpulab.foundation.display import Card, Code, Heading, Note, Row, Span, Table
-from gpulab.plot import on_paper, style
+from gpulab.plot import drawing, on_paper, style
 from gpulab.plot.records import Point
 from gpulab.simulator import hardware
 from tests.conftest import find_browser
@@ -174,3 +174,14 @@ def test_a_card_keeps_its_words_whole_on_a_narrow_page(width: int, chromium: Bro
         assert body.evaluate("e => e.getBoundingClientRect().height") < 90
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
+
+
+def test_words_at_a_point_of_a_drawing_stay_clear_of_the_name_at_the_end_of_its_line() -> None:
+    words = "compute bound: at most 19,500 GFLOP/s"
+    lines = [("roof", [(0, 0), (0.6, 0.8), (1, 0.8)], "read")]
+    for across, side in ((0.1, "small"), (0.7, "end small")):
+        part = drawing.curve(lines, "FLOP per byte", "FLOP/s", points=[(across, 0.8, words)])
+        x, y, kind = re.search(rf'<text[^>]*x="([\d.]+)" y="([\d.]+)"[^>]*class="([^"]+)"[^>]*>{words}', part.svg).groups()  # fmt: skip # type: ignore[union-attr]
+        assert kind == side and float(x) <= 26 + 400
+        line = re.search(r'y="([\d.]+)"[^>]*>roof<', part.svg)
+        assert side == "small" or (line and float(y) < float(line[1]) - 12)

@@ -46,7 +46,11 @@ def curve(
         svg += marks.text(x + 8, y + 5, name, "small")
     for x, y, words in points:
         at = place(x, y)
-        svg += marks.circle(*at, 5, "dot") + marks.text(at[0] + 10, at[1] + 5, words, "small")
+        svg += marks.circle(*at, 5, "dot")
+        if at[0] + 10 + measure(words, 13) > left + width:  # the name of a line may stand there
+            svg += marks.text(at[0] + 4, at[1] - 11, words, "end small")
+        else:
+            svg += marks.text(at[0] + 10, at[1] + 5, words, "small")
     return Part(left + width + told, height + 34, svg)
 
 

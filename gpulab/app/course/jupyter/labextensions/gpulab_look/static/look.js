@@ -15,6 +15,11 @@
     .jp-Notebook .jp-MarkdownOutput img { max-width: min(100%, 44rem); }
     /* The home page shows what its cells say, and not the cells. */
     .jp-Notebook .jp-Cell:has(.gpulab-home, .gpulab-map, .gpulab-path, .gpulab-quiz) .jp-Cell-inputWrapper { display: none; }
+    /* Its texts begin where its pictures do, and look like a page: not like the cell that happens to be active. */
+    .gpulab-front .jp-RenderedMarkdown { padding-left: 0; }
+    .gpulab-front .jp-MarkdownCell :is(.jp-cell-toolbar, .jp-Collapser, .jp-collapseHeadingButton) { display: none; }
+    .gpulab-front .jp-MarkdownCell:is(.jp-mod-active, .jp-mod-selected) { background: none; border-color: transparent; box-shadow: none; }
+    .gpulab-front .jp-MarkdownCell .jp-MarkdownOutput { border-color: transparent !important; }
     .gpulab-hint { font: inherit; font-weight: 600; padding: .1em .9em; margin-left: .4em; cursor: pointer; border-radius: 6px;
       border: 1px solid #0064a4; background: #0064a4; color: #fff; }
     /* An image of ours is light or dark as the theme is. */
@@ -97,6 +102,7 @@
   }
 
   function home(app, widget) {
+    widget.node.classList.add("gpulab-front");
     app.shell.collapseLeft?.();
     const contents = app.serviceManager.contents;
     const show = async () => {
