@@ -273,12 +273,12 @@ def _line_pass(p: LinePass) -> Any:
 
 
 def _chosen(requests: Iterable[Request], wish: Wish) -> Iterator[Request]:
-    """Of all lines the costliest load, store and atomic operation (one for shared memory); of one line the
-    costliest of each instruction."""
+    """Of all lines the costliest load, store and atomic operation (one of them for shared memory, unless only
+    its banks are asked for); of one line the costliest of each instruction."""
     requests = list(requests)
     if wish.line is not None:
         groups = [[r for r in requests if r.index == i] for i in dict.fromkeys(r.index for r in requests)]
-    elif any(r.space == "shared" for r in requests):
+    elif wish.view != "banks" and any(r.space == "shared" for r in requests):
         groups = [requests]
     else:
         kinds = (("load",), ("store",), ("atomic", "reduction"))

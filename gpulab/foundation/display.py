@@ -443,7 +443,7 @@ def _html_piece(piece: Piece, label: int, marked: bool) -> str:
             return _line(_cell(_html_words(piece.left)), right)
         case Row():
             mark = _cell(_html_words(MARKS.get(piece.mark, "")), "flex:0 0 1em") if marked else ""
-            name = _cell(_html_words(piece.label), f"flex:0 0 {min(label, 28) * 0.58:.1f}em") if label else ""
+            name = _cell(_html_words(piece.label), f"flex:0 0 {min(label, 28) + 0.5}ch") if label else ""
             right = _cell(_html_words(piece.right), f"{_RIGHT};flex:none") if piece.right else ""
             body = _cell(_html_words(piece.body), "flex:1 1 0")
             rest = _line(body, right, css="flex:1 1 15em;flex-wrap:nowrap")
@@ -470,7 +470,7 @@ def _html_piece(piece: Piece, label: int, marked: bool) -> str:
 
 
 def _html_bar(bar: Bar) -> str:
-    colour = "#d55e00" if bar.bad else "#0064a4"
+    colour = f"color-mix(in srgb,{'#d55e00' if bar.bad else '#0064a4'} 78%,currentcolor)"
     full = f"width:{100 * bar.share:.0f}%;height:.75em;background:{colour};border-radius:2px"
     track = "flex:0 0 7em;background:rgba(128,128,128,0.25);border-radius:2px"
     code = _html_words((Span(f"{bar.line}  ", "dim"), Span(bar.text, "code")))

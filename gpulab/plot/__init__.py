@@ -44,7 +44,7 @@ from .speedup import speedup  # noqa: E402
 from .stacked import stacked  # noqa: E402
 from .step_table import step_table  # noqa: E402
 from .stride_sweep import stride_sweep  # noqa: E402
-from .style import Picture, axes, picture  # noqa: E402
+from .style import ALARM, AMBER, DEEP, INK, LEAF, ROSE, Picture, axes, picture  # noqa: E402
 from .tile_map import tile_map  # noqa: E402
 from .tile_order import tile_order  # noqa: E402
 from .time_breakdown import time_breakdown  # noqa: E402
@@ -54,6 +54,12 @@ from .units import units  # noqa: E402
 from .warp_lanes import warp_lanes  # noqa: E402
 
 __all__ = [
+    "ALARM",
+    "AMBER",
+    "DEEP",
+    "INK",
+    "LEAF",
+    "ROSE",
     "Bits",
     "Coverage",
     "Listing",

@@ -91,7 +91,8 @@ def _spread(counts: Mapping[str, float]) -> str:
         return f"{low} {style.number(least)}" if len(counts) == 1 else f"all have {style.number(least)}"
     if least <= 0:
         return f"{high} has the most, {style.number(most)}, and {low} the least, {style.number(least)}"
-    return f"{high} has {style.number(round(most / least, 1))} times as many as {low}"
+    ratio = round(most / least, 1) if most < 100 * least else float(f"{most / least:.2g}")
+    return f"{high} comes to {style.number(ratio)} times {low}"
 
 
 def _as_start(unit: str) -> str:

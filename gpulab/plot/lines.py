@@ -11,6 +11,8 @@ from matplotlib.ticker import MaxNLocator
 from . import style
 
 STYLES = ("-", "--", ":", "-.")
+# Where a name may stand beside the end of its curve: points to move it, and which side of it stays there.
+BESIDE = (((6, 0), "left", "center"), ((0, 7), "center", "bottom"), ((0, -7), "center", "top"))
 
 
 class End(NamedTuple):
@@ -93,32 +95,69 @@ def lines(
 
 
 def _name_ends(ax: Axes, ends: list[End]) -> None:
-    """Write each name right of the axes at its end, moved up where it would lie on the one below."""
+    """Write each name right of the axes, behind a stroke of its curve and level with the curve's end, or as
+    near as other names leave room. A curve that stops early has its name at its end if nothing is there."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()  # the limits of the axes are known once they are laid out
-    low, high = ax.transData.transform([(1, ax.get_ylim()[0]), (1, ax.get_ylim()[1])])[:, 1]
-    places = [
-        (
-            float(ax.transData.transform((end.x, end.y))[1] - low) / (high - low),
-            end.name,
-            end.colour,
-            end.dash,
-        )
-        for end in ends
-    ]
-    height = 15 * figure.dpi / 72 / (high - low)
-    lowest = -1.0
-    for place, name, colour, dash in sorted(places):
-        at = max(min(place, 1.0), lowest + height)
-        lowest = at
+    outside = sorted((min(_within(ax, end)[1], 1.0), end) for end in ends if not _named_inside(ax, end))
+    height = 15 * figure.dpi / 72 / ax.get_window_extent().height
+    for (place, end), at in zip(outside, _apart([place for place, _ in outside], height), strict=True):
+        stroke = {"arrowstyle": "-", "color": end.colour, "shrinkA": 0, "shrinkB": 0}
         ax.annotate(
-            name, (1.005, min(place, 1.0)), xycoords="axes fraction", va="center", fontsize=style.TEXT,
-            color=style.INK if colour != style.ALARM else style.ALARM,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 3, "shrinkA": 0, "shrinkB": 0,
-                        "relpos": (0, 0.5), "linestyle": dash},
-            xytext=(1.05, at), textcoords="axes fraction", annotation_clip=False,
+            end.name, (1.02, at), xycoords="axes fraction", xytext=(22, 0), textcoords="offset points",
+            va="center", fontsize=style.TEXT, color=style.INK if end.colour != style.ALARM else style.ALARM,
+            arrowprops=stroke | {"shrinkA": 3, "linewidth": 2, "relpos": (0, 0.5), "linestyle": end.dash},
+            annotation_clip=False,
         )  # fmt: skip
+        if abs(at - place) < 0.01:
+            continue
+        ax.annotate(
+            "", (1.0, place), xycoords="axes fraction", xytext=(1.02, at), textcoords="axes fraction",
+            arrowprops=stroke | {"linewidth": 0.8}, annotation_clip=False,
+        )  # fmt: skip
+
+
+def _within(ax: Axes, end: End) -> tuple[float, float]:
+    """Where a curve ends, as shares of the axes."""
+    x, y = ax.transAxes.inverted().transform(ax.transData.transform((end.x, end.y)))
+    return float(x), float(y)
+
+
+def _named_inside(ax: Axes, end: End) -> bool:
+    """Whether the curve stops early and there is room for its name: then the name is written there."""
+    if _within(ax, end)[0] > 0.85:
+        return False
+    inside = ax.get_window_extent()
+    curves = [line.get_transform().transform_path(line.get_path()) for line in ax.lines]
+    others = [text.get_window_extent() for text in ax.texts]
+    for offset, across, up in BESIDE:
+        name = ax.annotate(
+            end.name, (end.x, end.y), xytext=offset, textcoords="offset points", ha=across, va=up,
+            fontsize=style.TEXT, color=style.INK,
+        )  # fmt: skip
+        box = name.get_window_extent().padded(2)
+        free = not any(curve.intersects_bbox(box, filled=False) for curve in curves)
+        free &= not any(other.overlaps(box) for other in others)
+        if free and inside.x0 < box.x0 and box.x1 < inside.x1 and inside.y0 < box.y0 and box.y1 < inside.y1:
+            return True
+        name.remove()
+    return False
+
+
+def _apart(places: list[float], height: float) -> list[float]:
+    """Sorted `places` moved as little as possible until they are `height` apart and none is above 1."""
+    groups: list[
+        tuple[float, int]
+    ] = []  # the place of the first of neighbours that touch, and how many they are
+    for index, place in enumerate(places):
+        groups.append((place - index * height, 1))
+        while len(groups) > 1 and groups[-2][0] > groups[-1][0]:
+            (one, some), (other, more) = groups[-2:]
+            groups[-2:] = [((one * some + other * more) / (some + more), some + more)]
+    moved = [level for level, count in groups for _ in range(count)]
+    last = len(places) - 1
+    return [min(level + i * height, 1 - (last - i) * height) for i, level in enumerate(moved)]
 
 
 def sample() -> style.Picture:

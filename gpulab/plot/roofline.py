@@ -59,7 +59,8 @@ def roofline(
         _sides(ax, highest_roof, floor)
     for index, point in enumerate(points):
         _mark(ax, point, roofs[point.dtype], style.SERIES[index % len(style.SERIES)])
-    _along_the_slope(ax, min(roofs.values(), key=lambda roof: roof.peak), left)
+    lowest = min(roofs.values(), key=lambda roof: roof.peak)
+    _along_the_slope(ax, lowest, left, [point.intensity for point in points])
     return style.finish(ax, _told(points, roofs), given)
 
 
@@ -91,18 +92,22 @@ def _mark(ax: Axes, point: Point, roof: Roofline, colour: str) -> None:
         point.intensity, rate, marker="o", markersize=8, color=colour,
         markerfacecolor=colour if point.rate else "none", markeredgewidth=1.8,
     )  # fmt: skip
+    left = above and point.intensity < roof.ridge  # right of it is the slope
     ax.annotate(
-        point.label, (point.intensity, rate), xytext=(8, 4) if above else (8, -4), textcoords="offset points",
-        va="bottom" if above else "top", fontsize=style.TEXT, color=style.INK,
+        point.label, (point.intensity, rate), xytext=(-8 if left else 8, 4 if above else -4),
+        textcoords="offset points", ha="right" if left else "left", va="bottom" if above else "top",
+        fontsize=style.TEXT, color=style.INK,
     )  # fmt: skip
 
 
-def _along_the_slope(ax: Axes, roof: Roofline, left: float) -> None:
-    """Write the bandwidth along the roof that it makes; the angle is known once the figure is laid out."""
+def _along_the_slope(ax: Axes, roof: Roofline, left: float, taken: Sequence[float]) -> None:
+    """Write the bandwidth along the roof that it makes, far from the intensities that are `taken`; the angle
+    is known once the figure is laid out."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()
-    middle = math.sqrt(left * roof.ridge)
+    places = [left * (roof.ridge / left) ** share for share in (0.5, 0.3, 0.7)]
+    middle = max(places, key=lambda x: min((abs(math.log(x / other)) for other in taken if other), default=0))
     ends = ax.transData.transform([(x, x * roof.bandwidth) for x in (left, roof.ridge)])
     angle = float(np.degrees(np.arctan2(*(ends[1] - ends[0])[::-1])))
     ax.text(

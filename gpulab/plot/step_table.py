@@ -13,7 +13,6 @@ ROW = 0.2  # inches
 LETTER = 0.078  # inches: a letter of the fixed-width font at this size
 GAP = 2  # letters between columns
 SHOWN = 120  # rows at most, of all tables
-CHANGED = "#1a7fc4"  # a blue that reads on white and on dark
 
 
 def step_table(tables: Sequence[Steps], ax: Axes | None = None) -> style.Picture:
@@ -30,7 +29,7 @@ def step_table(tables: Sequence[Steps], ax: Axes | None = None) -> style.Picture
     style.bare(ax)
     row, drawn = 0, 0
     for table, width in zip(tables, widths, strict=True):
-        _write(ax, 0, row, table.title, colour=CHANGED, weight="bold")
+        _write(ax, 0, row, table.title, colour=style.DEEP, weight="bold")
         _write_row(ax, row + 1, [(name, "") for name in table.header], table.left, width, style.INK)
         row += 2
         for cells in table.rows[: SHOWN - drawn]:
@@ -66,7 +65,7 @@ def _write_row(
         strong = kind == "strong"
         at = start if i in left else start + width
         _write(
-            ax, at, y, text, "left" if i in left else "right", CHANGED if strong else colour,
+            ax, at, y, text, "left" if i in left else "right", style.DEEP if strong else colour,
             "bold" if strong else "normal",
         )  # fmt: skip
         start += width + GAP

@@ -23,6 +23,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
 from gpulab.foundation.errors import Message
 
@@ -30,7 +31,7 @@ from . import on_paper
 from .on_paper import INK as INK  # by this name for all figures
 
 FAINT = "#9b9b9b55"
-DEEP = "#0064a4"
+DEEP = on_paper.BLUE
 AMBER = "#e69f00"
 LEAF = "#009e73"
 ROSE = "#dd9fc4"
@@ -94,9 +95,15 @@ class Picture:
         """The image alone; its words stand below it where they can be broken and enlarged."""
         written = getattr(self.figure, "captions", None)
         self.figure.supxlabel("")
+        words = [text for text in self.figure.findobj(Text) if isinstance(text, Text)]
+        asked = [(text, colour) for text in words if (colour := str(text.get_color())) in on_paper.TEXTS]
+        for text, colour in asked:
+            text.set_color(on_paper.TEXTS[colour])
         try:
             return self.png()
         finally:
+            for text, colour in asked:
+                text.set_color(colour)
             if written is not None:
                 _write(self.figure, written)
 

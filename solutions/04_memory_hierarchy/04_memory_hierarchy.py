@@ -89,7 +89,7 @@ gpulab.predict("memory.all_registers", measured=int(a100.sms) * a100.capability.
 
 # %% jupyter={"source_hidden": true}
 ax = plot.axes(7, 3.4)
-for name, colour, marker, drop in (("A100", "#0072b2", "o", -11), ("H100", "#d55e00", "s", 5)):
+for name, colour, marker, drop in (("A100", plot.DEEP, "o", -11), ("H100", plot.ALARM, "s", 5)):
     gpu = hardware.find(name)
     levels = {
         "shared memory of an SM": (gpu.capability.shared_per_sm, gpu.shared_latency),
@@ -100,7 +100,7 @@ for name, colour, marker, drop in (("A100", "#0072b2", "o", -11), ("H100", "#d55
     ax.plot(*zip(*points, strict=True), marker + "-", color=colour)
     ax.annotate(name, points[-1], xytext=(8, drop), textcoords="offset points", color=colour)
 for level, point, offset in zip(levels, points, ((18, -14), (-26, 8), (-36, 8)), strict=True):
-    ax.annotate(level, point, xytext=offset, textcoords="offset points", color="#767676")
+    ax.annotate(level, point, xytext=offset, textcoords="offset points", color=plot.INK)
 ax.set(
     xscale="log",
     yscale="log",
@@ -246,13 +246,13 @@ by_shift = {shift: counted(1, shift) for shift in range(17)}
 # %% jupyter={"source_hidden": true}
 axes = plot.axes(9, 3.2, 1, 2, sharey=True)
 for ax, values, name in ((axes[0], by_stride, "stride"), (axes[1], by_shift, "shift")):
-    ax.bar(list(values), list(values.values()), color="#0072b2", width=0.7)
-    ax.axhline(4, color="#d55e00", linewidth=1.2)
+    ax.bar(list(values), list(values.values()), color=plot.DEEP, width=0.7)
+    ax.axhline(4, color=plot.ALARM, linewidth=1.2)
     ax.set(xlabel=f"{name} (elements of 4 B)", xticks=range(0, 17, 4))
 axes[0].set(ylabel="sectors per request", ylim=(0, 36))
-axes[0].annotate("a sector for each lane", (12, 32.6), ha="center", color="#767676")
+axes[0].annotate("a sector for each lane", (12, 32.6), ha="center", color=plot.INK)
 axes[1].annotate(
-    "the least possible: 4", (8, 4), xytext=(0, 14), textcoords="offset points", ha="center", color="#d55e00"
+    "the least possible: 4", (8, 4), xytext=(0, 14), textcoords="offset points", ha="center", color=plot.ALARM
 )
 plot.picture(
     axes[0], "A stride costs more with each step, up to 32 sectors; a shift costs one more, or none."
@@ -1000,10 +1000,10 @@ needed = [32 * fetched_per_element(warps, l1) for warps in resident]
 
 # %% jupyter={"source_hidden": true}
 ax = plot.axes(7, 3)
-ax.plot(resident, needed, "o-", color="#0072b2")
-ax.axhline(4, color="#d55e00", linewidth=1.2)
+ax.plot(resident, needed, "o-", color=plot.DEEP)
+ax.axhline(4, color=plot.ALARM, linewidth=1.2)
 ax.annotate(
-    "every byte that moves is used", (8, 4), xytext=(0, -13), textcoords="offset points", color="#d55e00"
+    "every byte that moves is used", (8, 4), xytext=(0, -13), textcoords="offset points", color=plot.ALARM
 )
 ax.annotate(
     "every lane fetches its sector\nagain for every element",
@@ -1012,7 +1012,7 @@ ax.annotate(
     textcoords="offset points",
     ha="right",
     va="center",
-    color="#767676",
+    color=plot.INK,
 )
 ax.set(xlabel="warps that take turns on one SM", ylabel="sectors fetched\nper 32 elements", ylim=(0, 36))
 plot.picture(

@@ -504,8 +504,8 @@ gpulab.need(steady)
 depths = [16, 64, 256, 1024]
 ax = plot.axes(7, 3.2)
 for name, kernel, colour, marker in (
-    ("sum in float16", steady_first_try, "#d55e00", "s"),
-    ("sum in float32", steady, "#0072b2", "o"),
+    ("sum in float16", steady_first_try, plot.ALARM, "s"),
+    ("sum in float32", steady, plot.DEEP, "o"),
 ):
     errors = [error(kernel, k, numbers.random) for k in depths]
     ax.plot(depths, errors, marker + "-", color=colour)
@@ -563,11 +563,11 @@ def used(n, tile=128):
 
 sides = np.arange(128, 6145, 32)
 ax = plot.axes(8, 3)
-ax.plot(sides, [100 * used(n) for n in sides], color="#0072b2", linewidth=1.2)
+ax.plot(sides, [100 * used(n) for n in sides], color=plot.DEEP, linewidth=1.2)
 for n, offset in ((1280, (-10, 4)), (1408, (10, -10))):
-    ax.plot(n, 100 * used(n), "o", color="#d55e00")
+    ax.plot(n, 100 * used(n), "o", color=plot.ALARM)
     ax.annotate(f"{n:,}: {100 * used(n):.0f} %", (n, 100 * used(n)), xytext=offset, textcoords="offset points",
-                ha="right" if n == 1280 else "left", color="#d55e00")  # fmt: skip
+                ha="right" if n == 1280 else "left", color=plot.ALARM)  # fmt: skip
 ax.set(xlabel="n of an n × n × k product", ylabel="SM time used (%)\nmodelled", ylim=(0, 105), xlim=(0, 6200))
 plot.picture(ax, "Each time one tile too many begins a round, the share falls; the larger n, the less.")
 

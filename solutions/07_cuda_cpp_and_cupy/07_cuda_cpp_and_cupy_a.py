@@ -541,10 +541,10 @@ gpulab.predict("cpp.zeros", measured=zeros)
 
 # %% jupyter={"source_hidden": true}
 ax = plot.axes(7, 3.2)
-ax.plot(a.get(), out_fused.get() / 2**-24, ".", color="#d55e00", markersize=3)
-ax.plot(a.get(), out_separate.get() / 2**-24, ".", color="#0072b2", markersize=3)
-ax.annotate("rounded once: what b · b lost", (1.02, 2.15), color="#d55e00")
-ax.annotate("rounded twice: always 0", (1.02, -2.35), color="#0072b2")
+ax.plot(a.get(), out_fused.get() / 2**-24, ".", color=plot.ALARM, markersize=3)
+ax.plot(a.get(), out_separate.get() / 2**-24, ".", color=plot.DEEP, markersize=3)
+ax.annotate("rounded once: what b · b lost", (1.02, 2.15), color=plot.ALARM)
+ax.annotate("rounded twice: always 0", (1.02, -2.35), color=plot.DEEP)
 ax.set(xlabel="a", ylabel="a² − a², in units of 2⁻²⁴", ylim=(-2.6, 2.6))
 plot.picture(ax, "A fused a² − a² is the error of rounding a², up to one unit either way and two from √2 on.")
 

@@ -483,18 +483,18 @@ with cp.cuda.using_allocator(pool.malloc):
     note()
 
 ax = plot.axes(7, 2.8)
-ax.step(range(len(held)), held, where="post", color="#d55e00")
-ax.step(range(len(used)), used, where="post", color="#0072b2")
-ax.annotate("held by the pool", (8.1, held[8] + 0.08), color="#d55e00", ha="right")
-ax.annotate("used by arrays", (8.3, 0.5), color="#0072b2")
+ax.step(range(len(held)), held, where="post", color=plot.ALARM)
+ax.step(range(len(used)), used, where="post", color=plot.DEEP)
+ax.annotate("held by the pool", (8.1, held[8] + 0.08), color=plot.ALARM, ha="right")
+ax.annotate("used by arrays", (8.3, 0.5), color=plot.DEEP)
 for step, words in ((10, "200,000 B: rounding"), (12, "600,000 B: fragmentation")):
     ax.annotate(
         words,
         (step, held[step]),
         (step - 0.4, held[step] + 0.25),
         ha="right",
-        color="#767676",
-        arrowprops={"arrowstyle": "->", "color": "#767676"},
+        color=plot.INK,
+        arrowprops={"arrowstyle": "->", "color": plot.INK},
     )
 ax.set(xlabel="arrays made or freed, in order", ylabel="MB")
 plot.picture(
@@ -631,7 +631,7 @@ by_size = {
 }
 ax = plot.axes(7, 3.2)
 for (name, values), colour, at, shift in zip(
-    by_size.items(), ("#0072b2", "#009e73", "#d55e00"), (5, 8, 9), ((-8, 2), (0, -14), (6, -12)), strict=True
+    by_size.items(), (plot.DEEP, plot.LEAF, plot.ALARM), (5, 8, 9), ((-8, 2), (0, -14), (6, -12)), strict=True
 ):
     ax.plot(sizes, values, "o-", color=colour, markersize=4)
     ha = "right" if shift[0] < 0 else "left"

@@ -199,7 +199,7 @@ gpulab.check("formats.encode", encode)
 gpulab.need(encode)
 numbers = 2.0 ** np.random.default_rng(1).uniform(-32, 20, 6000)
 ax = plot.axes(7, 3.2)
-for name, colour in (("BF16", "#e69f00"), ("FP16", "#0064a4")):
+for name, colour in (("BF16", plot.AMBER), ("FP16", plot.DEEP)):
     form = numerics.find(name)
     got = np.array(
         [decode(encode(x, form.exponent, form.mantissa), form.exponent, form.mantissa) for x in numbers]
@@ -207,10 +207,10 @@ for name, colour in (("BF16", "#e69f00"), ("FP16", "#0064a4")):
     error = np.abs(got - numbers) / numbers
     shown = np.isfinite(error) & (error > 0)
     ax.plot(numbers[shown], error[shown], ".", color=colour, markersize=2)
-ax.annotate("BF16", (2.0**0, 8e-3), color="#b07800")
-ax.annotate("FP16", (2.0**17, 1e-4), color="#0064a4")
-ax.annotate("FP16's subnormals", (2.0**-20, 0.1), color="#0064a4")
-ax.annotate("rounded to zero", (2.0**-28, 1.3), color="#0064a4", ha="center", va="bottom")
+ax.annotate("BF16", (2.0**0, 8e-3), color=plot.AMBER)
+ax.annotate("FP16", (2.0**16, 1.2e-5), color=plot.DEEP)
+ax.annotate("FP16's subnormals", (2.0**-20, 0.1), color=plot.DEEP)
+ax.annotate("rounded to zero", (2.0**-28, 1.3), color=plot.DEEP, ha="center", va="bottom")
 low = numbers < 2.0**-14
 fp16 = numerics.quantize(numbers, "FP16")
 print(
@@ -318,17 +318,17 @@ for x in numbers:
     path.append(float(total))
 exact = np.cumsum(numbers.astype(np.float64))
 ax = plot.axes(6.4, 3)
-ax.plot(exact, color="#0064a4")
-ax.plot(path, color="#d55e00")
+ax.plot(exact, color=plot.DEEP)
+ax.plot(path, color=plot.ALARM)
 ax.annotate(
-    "exact", (7000, exact[7000]), ha="right", color="#0064a4", xytext=(-8, 0), textcoords="offset points"
+    "exact", (7000, exact[7000]), ha="right", color=plot.DEEP, xytext=(-8, 0), textcoords="offset points"
 )
 ax.annotate(
     "in FP16, one by one",
     (6500, path[6500]),
     va="top",
     ha="center",
-    color="#d55e00",
+    color=plot.ALARM,
     xytext=(0, -6),
     textcoords="offset points",
 )
@@ -414,10 +414,10 @@ for noise in generator.integers(0, 1 << 16, 10_000):
 gpulab.predict("formats.stuck", measured=float(nearest))
 
 ax = plot.axes(6.4, 3)
-ax.plot(1 + 0.001 * np.arange(1, 10_001), color="#767676", linestyle="--")
-ax.annotate("exact", (5000, 6), ha="right", xytext=(-14, 4), textcoords="offset points", color="#767676")
+ax.plot(1 + 0.001 * np.arange(1, 10_001), color=plot.INK, linestyle="--")
+ax.annotate("exact", (5000, 6), ha="right", xytext=(-14, 4), textcoords="offset points", color=plot.INK)
 for (name, values), colour, at in zip(
-    paths.items(), ("#d55e00", "#0064a4"), ((6000, 1.4), (7300, 7.4)), strict=True
+    paths.items(), (plot.ALARM, plot.DEEP), ((6000, 1.4), (7300, 7.4)), strict=True
 ):
     ax.plot(values, color=colour)
     ax.annotate(name, at, color=colour)
@@ -507,8 +507,8 @@ def through_mxfp4(x):
 
 
 def drawn(ax, x, y, title):
-    ax.bar(range(32), x[:32], color="#0064a4", width=0.8)
-    ax.plot(range(32), y[:32], "D", color="#d55e00", markersize=3.5)
+    ax.bar(range(32), x[:32], color=plot.DEEP, width=0.8)
+    ax.plot(range(32), y[:32], "D", color=plot.ALARM, markersize=3.5)
     ax.set(title=title, xlabel="place in the block")
 
 
@@ -520,7 +520,7 @@ drawn(axes[1], rotated, through_mxfp4(rotated), "rotated")
 limit = 1.1 * max(np.abs(values[:32]).max(), np.abs(rotated[:32]).max())
 for ax in axes:
     ax.set(ylim=(-limit, limit))
-axes[0].annotate("bars: number\ndiamonds: MXFP4", (31, limit), ha="right", va="top", color="#767676")
+axes[0].annotate("bars: number\ndiamonds: MXFP4", (31, limit), ha="right", va="top", color=plot.INK)
 axes[0].set_ylabel("value")
 plot.picture(
     axes[0], "As it is, most numbers beside the outlier become 0; rotated, each stays near its value."

@@ -107,18 +107,18 @@ gpulab.predict("mixed.vanished", ...)
 # %% jupyter={"source_hidden": true}
 powers = np.log2(magnitudes)
 ax = plot.axes(7.4, 3.2)
-counts, edges, bars = ax.hist(powers, bins=np.arange(-62, 17), color="#0064a4")
+counts, edges, bars = ax.hist(powers, bins=np.arange(-62, 17), color=plot.DEEP)
 for bar, left in zip(bars, edges, strict=False):
-    bar.set_color("#d55e00" if left < -25 else "#e69f00" if left < -14 else "#0064a4")
+    bar.set_color(plot.ALARM if left < -25 else plot.AMBER if left < -14 else plot.DEEP)
 top = counts.max()
 for x, words, colour in (
-    (-42, "become zero", "#d55e00"),
-    (-19.5, "subnormal", "#b07800"),
-    (1, "normal", "#0064a4"),
+    (-42, "become zero", plot.ALARM),
+    (-19.5, "subnormal", plot.AMBER),
+    (1, "normal", plot.DEEP),
 ):
     ax.annotate(words, (x, 1.06 * top), ha="center", color=colour)
 for edge in (-25, -14, 16):
-    ax.axvline(edge, color="#767676", linewidth=0.8, linestyle=":")
+    ax.axvline(edge, color=plot.INK, linewidth=0.8, linestyle=":")
 ax.set(xlabel="log2 of the gradient's magnitude", ylabel="gradients", ylim=(0, 1.2 * top))
 gpulab.predict("mixed.vanished", measured=100 * float((powers <= -25).mean()))
 plot.picture(
@@ -196,7 +196,7 @@ runs["FP16"] = train("FP16")
 runs["FP16, loss × 2,048"] = train("FP16", scale=2048.0)
 ax = plot.axes(6.6, 3.2)
 for (name, losses), colour, width in zip(
-    runs.items(), ("#767676", "#d55e00", "#0064a4"), (4, 2, 1.5), strict=True
+    runs.items(), (plot.INK, plot.ALARM, plot.DEEP), (4, 2, 1.5), strict=True
 ):
     smooth = np.convolve(losses, np.ones(8) / 8, "valid")
     ax.plot(np.arange(8, STEPS + 1), smooth, color=colour, linewidth=width)
@@ -326,16 +326,16 @@ print(
 )
 
 ax = plot.axes(7, 3)
-ax.plot(65504 / sizes, color="#767676", linewidth=1)
-ax.step(range(400), mine, color="#0064a4", where="post")
+ax.plot(65504 / sizes, color=plot.INK, linewidth=1)
+ax.step(range(400), mine, color=plot.DEEP, where="post")
 ax.annotate(
     "largest scale without overflow",
     (120, (65504 / sizes)[:120].max()),
-    color="#767676",
+    color=plot.INK,
     va="top",
 )
 ax.annotate(
-    "your scale", (60, mine[60]), color="#0064a4", va="top", xytext=(0, -18), textcoords="offset points"
+    "your scale", (60, mine[60]), color=plot.DEEP, va="top", xytext=(0, -18), textcoords="offset points"
 )
 ax.set(xlabel="iteration", ylabel="scale")
 ax.set_yscale("log", base=2)

@@ -475,7 +475,7 @@ picture = plot.lines(
     log_y=True,
 )
 for points in counted.values():
-    picture.axes.plot(*zip(*points, strict=True), "o", color="#888888", markersize=5)
+    picture.axes.plot(*zip(*points, strict=True), "o", color=plot.INK, markersize=5)
 at_lengths(picture, sizes)
 
 # %% [markdown]

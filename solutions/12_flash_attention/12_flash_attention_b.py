@@ -161,7 +161,7 @@ picture = plot.lines(
     log_y=True,
 )
 counted = [(n, kernels[n]["global_bytes"] / 1e6) for n in sizes]
-picture.axes.plot(*zip(*counted, strict=True), "o", color="#888888")
+picture.axes.plot(*zip(*counted, strict=True), "o", color=plot.INK)
 picture.axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
 picture.axes.minorticks_off()
 picture

@@ -196,7 +196,7 @@ def meetings(tell_epoch):
 
 
 axes = plot.axes(7.2, 2.8, 1, 2, sharey=True)
-for ax, tell, colour in zip(axes, (True, False), ("#0064a4", "#d55e00"), strict=True):
+for ax, tell, colour in zip(axes, (True, False), (plot.DEEP, plot.ALARM), strict=True):
     ax.hist(meetings(tell), bins=np.arange(-0.5, 21.5), color=colour)
     ax.set_title("with set_epoch" if tell else "without set_epoch")
     ax.set(xlabel="meetings of a pair in 20 epochs", xticks=(0, 5, 10, 15, 20))
@@ -310,7 +310,7 @@ picture = plot.timeline(
     caption="Amber bars are all-reduces. Whatever is to the right of the line, the end of backward, is "
     "waiting.",
 )
-picture.axes.axvline(log[-1][0], color="#767676", linestyle="--", linewidth=1)
+picture.axes.axvline(log[-1][0], color=plot.INK, linestyle="--", linewidth=1)
 picture
 
 # %% [markdown]

@@ -635,7 +635,8 @@ def transpose(x, y):
 gpulab.check("layout.transpose", transpose)
 
 # %% [markdown]
-# **See.** Which bank serves which lane in a store to the tile, and what warps do over time.
+# **See.** Which bank serves which lane in a load from the tile and in a store to it, and what warps do over time. The
+# load is the access that the swizzle is for: its 32 lanes read from eight rows, and find 32 banks.
 
 # %%
 gpulab.need(transpose)

@@ -75,7 +75,7 @@ outliers = 10.0 ** np.arange(0, 7.1, 0.5)
 lost = [100 * float((numerics.quantize(values * np.float32(448 / o), "E4M3") == 0).mean()) for o in outliers]
 gpulab.predict("bits.underflow", measured=lost[10])
 ax = plot.axes(6.4, 2.8)
-ax.plot(outliers, lost, color="#0064a4", marker="o")
+ax.plot(outliers, lost, color=plot.DEEP, marker="o")
 ax.set(xscale="log", xlabel="outlier, in spreads of the other numbers", ylabel="rounded to zero, %")
 plot.picture(
     ax, "Outliers of up to 10,000 spreads cost almost nothing in E4M3. Beyond that, other numbers vanish."
@@ -197,8 +197,8 @@ def cutting(hidden, amaxes, behind):
 
 ax = plot.axes(6.8, 3.0)
 for behind, colour, name in (
-    (True, "#d55e00", "amax after the cast"),
-    (False, "#0064a4", "amax before the cast"),
+    (True, plot.ALARM, "amax after the cast"),
+    (False, plot.DEEP, "amax before the cast"),
 ):
     log = run(lambda hidden, amaxes, behind=behind: cutting(hidden, amaxes, behind))
     ax.plot(range(380, 480), log["cut off"][380:480], color=colour, linewidth=1.5)
@@ -422,8 +422,8 @@ gpulab.predict("bits.nvfp4_bits", ...)
 # %% jupyter={"source_hidden": true}
 x = np.linspace(0, 6, 1201)
 ax = plot.axes(6.4, 2.8)
-ax.plot(x, numerics.quantize(x.astype(np.float32), "E2M1"), color="#0064a4", linewidth=1.8)
-ax.plot([0, 6], [0, 6], color="#767676", linewidth=0.8, linestyle=":")
+ax.plot(x, numerics.quantize(x.astype(np.float32), "E2M1"), color=plot.DEEP, linewidth=1.8)
+ax.plot([0, 6], [0, 6], color=plot.INK, linewidth=0.8, linestyle=":")
 ax.set(xlabel="number, relative to its block's scale", ylabel="what E2M1 makes of it")
 plot.picture(ax, "E2M1 has steps of 0.5 up to 2, of 1 up to 4, and one step of 2 from 4 to 6.")
 
@@ -518,7 +518,7 @@ gpulab.predict("bits.bf16_rest", ...)
 # %%
 shares = np.linspace(0, 0.5, 51)
 ax = plot.axes(6.2, 2.6)
-ax.plot(100 * shares, 1 / (shares + (1 - shares) / 4), color="#0064a4")
+ax.plot(100 * shares, 1 / (shares + (1 - shares) / 4), color=plot.DEEP)
 ax.set(xlabel="work that stays in BF16, %", ylabel="speed-up, ×")
 plot.picture(ax, "The first 15 % in BF16 take the speed-up from 4 to 2.8: Amdahl's law.")
 
@@ -575,7 +575,7 @@ gaps["NVFP4, feed.down kept"] = np.mean(train("NVFP4", keep=("head", "feed.down"
 
 # %% jupyter={"source_hidden": true}
 ax = plot.axes(6.8, 3.2)
-ax.barh(list(gaps), list(gaps.values()), color=["#767676"] + ["#0064a4"] * 4 + ["#d55e00"] * 3)
+ax.barh(list(gaps), list(gaps.values()), color=[plot.INK] + [plot.DEEP] * 4 + [plot.ALARM] * 3)
 for row, gap in enumerate(gaps.values()):
     ax.annotate(f" {gap:.3f}", (gap, row), va="center")
 ax.invert_yaxis()

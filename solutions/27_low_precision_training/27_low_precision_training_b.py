@@ -67,9 +67,9 @@ s = np.geomspace(1e-4, 1, 400)
 ax, y = plot.axes(6.6, 3.2), s.copy()
 for step in range(1, 6):
     y = 3.4445 * y - 4.7750 * y**3 + 2.0315 * y**5
-    ax.plot(s, y, color="#0064a4", linewidth=0.6 + 0.35 * step, alpha=0.3 + 0.14 * step)
+    ax.plot(s, y, color=plot.DEEP, linewidth=0.6 + 0.35 * step, alpha=0.3 + 0.14 * step)
     rising = int(np.argmax(y > 0.35))
-    ax.annotate(f"{step} ", (s[rising], y[rising]), color="#0064a4", va="bottom", ha="right")
+    ax.annotate(f"{step} ", (s[rising], y[rising]), color=plot.DEEP, va="bottom", ha="right")
 ax.set(
     xscale="log",
     xlabel="singular value before, relative to the norm",
@@ -96,7 +96,7 @@ gpulab.predict("scaling.overhead", ...)
 # %% jupyter={"source_hidden": true}
 tokens = np.geomspace(2**14, 2**24, 50)
 ax = plot.axes(6.2, 2.8)
-ax.plot(tokens, 100 * 5 * 6 * 4096**3 / (6 * 4096**2 * tokens), color="#0064a4")
+ax.plot(tokens, 100 * 5 * 6 * 4096**3 / (6 * 4096**2 * tokens), color=plot.DEEP)
 ax.set(xscale="log", yscale="log", xlabel="tokens in a step", ylabel="Muon's share, %")
 plot.picture(
     ax,
@@ -166,7 +166,7 @@ def train(muon):
 
 
 ax = plot.axes(6.6, 3.0)
-for name, muon, colour in (("AdamW", False, "#767676"), ("Muon", True, "#0064a4")):
+for name, muon, colour in (("AdamW", False, plot.INK), ("Muon", True, plot.DEEP)):
     losses = np.convolve(train(muon), np.ones(8) / 8, "valid")
     ax.plot(np.arange(8, STEPS + 1), losses, color=colour)
     ax.annotate(
@@ -176,7 +176,7 @@ for name, muon, colour in (("AdamW", False, "#767676"), ("Muon", True, "#0064a4"
         va="bottom",
         annotation_clip=False,
     )
-ax.axhline(FLOOR, color="#767676", linestyle=":", linewidth=0.8)
+ax.axhline(FLOOR, color=plot.INK, linestyle=":", linewidth=0.8)
 ax.set(xlabel="step", ylabel="nats per character", xlim=(0, 1.3 * STEPS))
 plot.picture(ax, "Loss of the small GPT with AdamW and with Muon. The dotted line is the floor.")
 
@@ -259,8 +259,8 @@ for width in (8, 16, 32):
 ax = plot.axes(6.2, 3.0)
 for n in sorted({n for n, _, _ in RUNS}):
     points = [(d, loss) for m, d, loss in RUNS if m == n]
-    ax.plot(*zip(*points, strict=True), marker="o", color="#0064a4")
-    ax.annotate(f" {n:,} parameters", points[-1], color="#0064a4", va="center", annotation_clip=False)
+    ax.plot(*zip(*points, strict=True), marker="o", color=plot.DEEP)
+    ax.annotate(f" {n:,} parameters", points[-1], color=plot.DEEP, va="center", annotation_clip=False)
 ax.set(xscale="log", xlabel="tokens", ylabel="nats per character", xlim=(1.2e4, 1.6e5))
 plot.picture(ax, "More parameters and more tokens both lower the loss of the small GPT.")
 
@@ -339,7 +339,7 @@ CHINCHILLA = {
 }
 c = np.geomspace(1e18, 1e26, 60)
 ax = plot.axes(6.6, 3.2)
-for (name, (e, fa, a, fb, b)), colour in zip(CHINCHILLA.items(), ("#d55e00", "#0064a4"), strict=True):
+for (name, (e, fa, a, fb, b)), colour in zip(CHINCHILLA.items(), (plot.ALARM, plot.DEEP), strict=True):
     n = (a * fa / (b * fb)) ** (1 / (a + b)) * (c / 6) ** (b / (a + b))
     ax.plot(c, c / 6 / n**2, color=colour)
     ax.annotate(
@@ -351,7 +351,7 @@ for (name, (e, fa, a, fb, b)), colour in zip(CHINCHILLA.items(), ("#d55e00", "#0
         xytext=(0, 10 if "printed" in name else -12),
         textcoords="offset points",
     )
-ax.axhline(20, color="#767676", linestyle=":", linewidth=0.8)
+ax.axhline(20, color=plot.INK, linestyle=":", linewidth=0.8)
 ax.set(xscale="log", yscale="log", xlabel="FLOPs of training", ylabel="tokens per parameter at the optimum")
 plot.picture(
     ax,

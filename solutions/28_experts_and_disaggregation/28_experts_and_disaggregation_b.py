@@ -524,11 +524,11 @@ for bit in range(32):
         after = abs(mend([[float(x) for x in row] for row in hurt], tolerance)[i][j] - c[i, j])
     found.append((bit, max(error, 1e-9), max(float(after), 1e-9)))
 ax = plot.axes(6.6, 3.0)
-ax.plot([f[0] for f in found], [f[1] for f in found], marker="o", color="#d55e00")
-ax.plot([f[0] for f in found], [f[2] for f in found], marker="o", color="#0064a4")
-ax.axhline(tolerance, color="#767676", linestyle=":", linewidth=0.8)
-ax.annotate("flipped", (25.5, 1e12), color="#d55e00")
-ax.annotate("after your mend", (17, 1e-11), color="#0064a4")
+ax.plot([f[0] for f in found], [f[1] for f in found], marker="o", color=plot.ALARM)
+ax.plot([f[0] for f in found], [f[2] for f in found], marker="o", color=plot.DEEP)
+ax.axhline(tolerance, color=plot.INK, linestyle=":", linewidth=0.8)
+ax.annotate("flipped", (25.5, 1e12), color=plot.ALARM)
+ax.annotate("after your mend", (17, 1e-11), color=plot.DEEP)
 ax.set(yscale="log", xlabel="bit that flips", ylabel="error of the element", ylim=(1e-14, 1e42))
 plot.picture(
     ax,
@@ -581,10 +581,10 @@ print("saved by rows on 4 ranks, read by columns on 2:", torch.equal(whole, torc
 # %% jupyter={"source_hidden": true}
 ax = plot.axes(4.2, 3.2)
 for rank in range(4):
-    ax.axhspan(3 * rank, 3 * rank + 3, color="#0064a4", alpha=0.12 + 0.16 * rank)
-    ax.annotate(f"file of rank {rank}", (0.2, 3 * rank + 1.7), color="#333333")
-ax.axvspan(4, 8, fill=False, edgecolor="#d55e00", linewidth=2.5)
-ax.annotate("new rank 1", (5.2, 1.7), color="#d55e00")
+    ax.axhspan(3 * rank, 3 * rank + 3, color=plot.DEEP, alpha=0.12 + 0.16 * rank)
+    ax.annotate(f"file of rank {rank}", (0.2, 3 * rank + 1.7), color=plot.INK)
+ax.axvspan(4, 8, fill=False, edgecolor=plot.ALARM, linewidth=2.5)
+ax.annotate("new rank 1", (5.2, 1.7), color=plot.ALARM)
 ax.set(xlim=(0, 8), ylim=(12, 0), xlabel="column", ylabel="row")
 plot.picture(
     ax, "What rank 1 of the new layout needs: the right half of each of the four files, and nothing else."

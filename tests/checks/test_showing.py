@@ -183,6 +183,13 @@ def test_a_line_and_a_view_together() -> None:
     assert captions(report, line=line, view="banks") == [banks]
 
 
+def test_who_asks_for_banks_sees_the_load_and_the_store() -> None:
+    report = gpulab.profile(turned[(2, 2), (32, 32)], *squares())
+    load, store = captions(report, view="banks")
+    assert load.startswith("This load takes 32 wavefronts") and store.startswith("This store takes 1")
+    assert [said for said in captions(report) if "wavefront" in said] == [load]
+
+
 def test_a_line_of_cuda_c_is_drawn() -> None:
     load, store = captions(*gathered(), line=4)[-2:]
     assert load.startswith("This load of 'a' in gather moves 32 sectors")

@@ -17,14 +17,17 @@ from PIL import Image
 
 from gpulab import plot
 from gpulab.foundation.display import Card, Code, Heading, Note, Row, Span, Table
-from gpulab.plot import on_paper, style
+from gpulab.plot import drawing, on_paper, style
 from gpulab.plot.records import Point
 from gpulab.simulator import hardware
 from tests.conftest import find_browser
+from tests.labs.notebooks import ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+SOURCES = sorted((ROOT / "solutions").glob("*/*.py"))
+HEX = re.compile(r"[\"']#[0-9a-fA-F]{6}[\"']")
 READABLE = 4.5  # WCAG 2.2, level AA
 CARD = Card(
     (
@@ -44,26 +47,57 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
 @pytest.mark.parametrize(
     "paper, ink",
     [(on_paper.LIGHT, on_paper.LIGHT_INK), (on_paper.DARK, on_paper.DARK_INK), ("#ffffff", style.INK)],
 )
 def test_the_ink_of_figures_can_be_read_on_light_and_on_dark_paper(paper: str, ink: str) -> None:
-    low, high = sorted((luminance(paper), luminance(ink)))
-    assert (high + 0.05) / (low + 0.05) >= READABLE
+    assert contrast(paper, ink) >= READABLE
+
+
+@pytest.mark.parametrize("key", on_paper.TEXTS.values())
+def test_a_word_in_a_colour_can_be_read_on_light_and_on_dark_paper(key: str) -> None:
+    for paper, shade in zip((on_paper.LIGHT, on_paper.DARK), on_paper.SHADES[key], strict=True):
+        assert contrast(paper, shade) >= READABLE
+
+
+def test_a_blue_line_is_seen_and_white_is_read_on_a_blue_cell_on_either_paper() -> None:
+    for paper, shade in zip((on_paper.LIGHT, on_paper.DARK), on_paper.SHADES[style.DEEP], strict=True):
+        assert contrast(paper, shade) >= 3 and contrast("#ffffff", shade) >= READABLE
+
+
+def test_every_colour_of_the_course_may_be_that_of_a_word() -> None:
+    assert set(on_paper.TEXTS) == {*style.SERIES, style.ALARM}
+    keys = list(on_paper.SHADES)
+    channels = np.array([[int(key[at : at + 2], 16) for at in (1, 3, 5)] for key in keys])
+    apart = np.abs(channels[:, None] - channels).max(axis=-1)
+    assert (apart[~np.eye(len(keys), dtype=bool)] > 4).all()  # no pixel belongs to two
+
+
+def test_words_are_painted_for_their_paper_and_a_file_keeps_the_colour_that_was_asked_for() -> None:
+    ax = plot.axes(3, 2)
+    word = ax.annotate("here", (0.5, 0.5), color=plot.AMBER)
+    assert "#8a5a00" in unquote(plot.picture(ax, "A word in amber.").html())
+    assert word.get_color() == plot.AMBER
 
 
 def test_a_figure_in_a_notebook_is_its_colours_and_its_ink_apart() -> None:
     html = plot.bars({"naive": 32, "yours": 4}, "sectors per request", budget=4).html()
     svg = unquote(BeautifulSoup(html, "html.parser").img["src"])  # type: ignore[index,arg-type]
-    mask, colours = (
+    *masks, colours = (
         np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
         for data in re.findall(r"data:image/png;base64,([^\"]+)", svg)
     )
-    assert mask.any() and colours[..., 3].any()
-    key = np.array([int(style.INK[at : at + 2], 16) for at in (1, 3, 5)])
+    assert len(masks) == 2 and all(mask.any() for mask in masks) and colours[..., 3].any()
     seen = colours[colours[..., 3] > 0][:, :3].astype(int)
-    assert not (np.abs(seen - key) <= 2).all(axis=1).any()
+    for colour in (style.INK, style.DEEP):
+        key = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)])
+        assert not (np.abs(seen - key) <= 2).all(axis=1).any()
     assert len(html) < 60_000
 
 
@@ -89,8 +123,25 @@ def test_a_point_above_the_roof_is_not_said_to_lie_under_it() -> None:
 def test_the_stroke_before_a_curves_name_is_dashed_as_the_curve_is() -> None:
     picture = plot.lines({"a": [(0, 1), (9, 2)], "b": [(0, 2), (9, 5)]}, "n", "value", "Both grow.")
     lines = [line.get_linestyle() for line in picture.axes.lines]
-    strokes = [text.arrow_patch.get_linestyle() for text in picture.axes.texts if text.get_text() in "ab"]  # type: ignore[attr-defined]
+    strokes = [
+        text.arrow_patch.get_linestyle() for text in picture.axes.texts if text.get_text() in ("a", "b")
+    ]  # type: ignore[attr-defined]
     assert lines == ["-", "--"] and sorted(strokes) == sorted(lines)
+
+
+def test_a_curve_that_stops_early_is_named_at_its_end_and_the_others_beside_the_axes() -> None:
+    curves = {"short": [(0, 1), (4, 5)], "long": [(0, 1), (9, 2)], "again": [(0, 1), (9, 2)]}
+    picture = plot.lines(curves, "n", "value", "One stops.")
+    picture.png()
+    inside = picture.axes.get_window_extent()
+    named = {text.get_text(): text.get_window_extent() for text in picture.axes.texts if text.get_text()}
+    assert inside.x0 < named["short"].x0 and named["short"].x1 < inside.x1
+    assert min(named["long"].x0, named["again"].x0) > inside.x1 - 30  # with the strokes before them
+    assert not named["long"].overlaps(named["again"])
+
+
+def test_labs_take_the_colours_of_their_figures_from_the_course() -> None:
+    assert {path.name: found for path in SOURCES if (found := HEX.findall(path.read_text()))} == {}
 
 
 def test_the_lane_view_names_its_colours_its_warps_and_its_scale() -> None:
@@ -123,3 +174,14 @@ def test_a_card_keeps_its_words_whole_on_a_narrow_page(width: int, chromium: Bro
         assert body.evaluate("e => e.getBoundingClientRect().height") < 90
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
+
+
+def test_words_at_a_point_of_a_drawing_stay_clear_of_the_name_at_the_end_of_its_line() -> None:
+    words = "compute bound: at most 19,500 GFLOP/s"
+    lines = [("roof", [(0, 0), (0.6, 0.8), (1, 0.8)], "read")]
+    for across, side in ((0.1, "small"), (0.7, "end small")):
+        part = drawing.curve(lines, "FLOP per byte", "FLOP/s", points=[(across, 0.8, words)])
+        x, y, kind = re.search(rf'<text[^>]*x="([\d.]+)" y="([\d.]+)"[^>]*class="([^"]+)"[^>]*>{words}', part.svg).groups()  # fmt: skip # type: ignore[union-attr]
+        assert kind == side and float(x) <= 26 + 400
+        line = re.search(r'y="([\d.]+)"[^>]*>roof<', part.svg)
+        assert side == "small" or (line and float(y) < float(line[1]) - 12)

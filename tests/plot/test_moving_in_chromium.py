@@ -128,6 +128,14 @@ def test_going_back_shows_what_was_there(show: Opener) -> None:
         assert state(page) == seen[i]
 
 
+def test_a_figure_says_how_to_use_it_until_somebody_does(show: Opener) -> None:
+    page = show(neighbours().figure())
+    assert page.locator(".how").inner_text().startswith("Press play, drag the slider or use the arrow keys.")
+    assert "Point at a cell" in page.locator(".how").inner_text()
+    page.get_by_label("one step forward").click()
+    assert page.locator(".how").count() == 0
+
+
 def test_the_keyboard_steps_plays_and_jumps(show: Opener) -> None:
     page = show(neighbours().figure())
     place = page.locator(".place")
@@ -374,6 +382,16 @@ def test_the_player_adds_one_lane_after_the_other(show: Opener) -> None:
 TRAIL = RoofTrail([Point("naive", 0.25), Point("tiled", 8), Point("blocked", 32, 9e12)])
 
 
+def test_attempts_in_one_place_are_all_named_and_the_chosen_one_lies_on_top(show: Opener) -> None:
+    trail = RoofTrail([Point("one", 0.25), Point("two", 16.0), Point("three", 16.1), Point("four", 16.2)])
+    page = show(trail.figure())
+    assert page.get_by_text("2, 3, 4", exact=True).is_visible()
+    assert page.locator(".tried.now + text").text_content() == "4"
+    page.get_by_label("one attempt back").click()
+    assert page.locator(".tried.now + text").text_content() == "3"
+    assert page.locator("svg[role=img] .tried").last.evaluate("e => e.classList.contains('now')")
+
+
 def test_the_script_words_every_roof_as_python_does(show: Opener) -> None:
     page = show(drawn=False)
     source = bundle.source("elements.js") + "\n" + bundle.source("roof_trail.js").partition("\n")[2]
@@ -445,7 +463,7 @@ def test_a_wrong_cell_that_is_clicked_is_the_one_the_caption_is_about(show: Open
 def test_a_figure_of_one_frame_has_no_buttons(show: Opener) -> None:
     page = show(pictures.outside(Outside("a", (8,), (8,), "read"), "thread 8 of block 0", 3, "s += a[i]"))
     assert page.locator(".caption").is_visible()
-    assert not page.get_by_label("play").is_visible()
+    assert not page.get_by_label("play").is_visible() and not page.locator(".how").is_visible()
 
 
 def test_a_figure_of_100000_accesses_opens_quickly_and_steps_smoothly(show: Opener) -> None:

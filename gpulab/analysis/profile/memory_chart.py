@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log2
 
 from gpulab.plot.drawing import Part, arrow, box, column, curve, note, page, row
+from gpulab.simulator import hardware
 
 from .report import Report, Roofline
 
@@ -79,7 +80,7 @@ def _roof(found: Roofline) -> Part:
     return curve(
         [("roof", [(0, 0), (knee, top), (1, top)], "read")],
         f"FLOP per byte; ridge at {found.ridge:.3g}", "FLOP/s", width=330, height=84,
-        points=[(x, y, f"{found.bound} bound: at most {found.ceiling / 1e9:,.0f} GFLOP/s")],
+        points=[(x, y, f"{found.bound} bound: at most {hardware.amount(found.ceiling, 'FLOP/s')}")],
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ sheets."""
 from __future__ import annotations
 
 import base64
+import re
 from html import escape
 
 RULE = "rgba(128,128,128,0.45)"
@@ -19,6 +20,11 @@ def element(tag: str, css: str, *children: str, **attributes: str) -> str:
     said = "".join(f' {name.replace("_", "-")}="{escape(value)}"' for name, value in attributes.items())
     style = f' style="{css}"' if css else ""
     return f"<{tag}{said}{style}>{''.join(children)}</{tag}>"
+
+
+def words(text: str) -> str:
+    """A text as HTML, with what stands between backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def image(svg: str, alt: str, css: str = "max-width:100%") -> str:

@@ -99,14 +99,14 @@ def _question_html(number: int, q: catalogue.Question) -> str:
     choices = []
     for letter, choice in zip(LETTERS, q.choices, strict=True):
         if letter == LETTERS[q.right]:
-            said = f"<b>✔ Right.</b> {escape(q.reason)}"
+            said = f"<b>✔ Right.</b> {html.words(q.reason)}"
         else:
             said = f"<b>✘ Not this one.</b> {link} teaches what is behind it. Try another answer."
-        summary = html.element("summary", "cursor:pointer", f"{letter})&ensp;{escape(choice)}")
+        summary = html.element("summary", "cursor:pointer", f"{letter})&ensp;{html.words(choice)}")
         choices.append(
             html.element("details", box, summary, html.element("div", "margin:.3rem 0 .2rem", said))
         )
-    head = html.element("div", "font-weight:600", f"{number}. {escape(q.question)}")
+    head = html.element("div", "font-weight:600", f"{number}. {html.words(q.question)}")
     return html.element("div", "", head, *choices)
 
 

@@ -46,7 +46,15 @@ def curve(
         svg += marks.text(x + 8, y + 5, name, "small")
     for x, y, words in points:
         at = place(x, y)
-        svg += marks.circle(*at, 5, "dot") + marks.text(at[0] + 10, at[1] + 5, words, "small")
+        svg += marks.circle(*at, 5, "dot")
+        long = measure(words, 13) + 12
+        if at[0] + long > left + width:  # the name of a line may stand there
+            end = max(at[0] + 4, left + 6 + long)
+            corners = [place(*corner) for _, way, _ in lines for corner in way]
+            high = min(y for x, y in [at, *corners] if end - long <= x <= end or (x, y) == at)
+            svg += marks.text(end, high - 11, words, "end small")
+        else:
+            svg += marks.text(at[0] + 10, at[1] + 5, words, "small")
     return Part(left + width + told, height + 34, svg)
 
 

@@ -52,6 +52,7 @@ export function frames(record) {
       record.legend.length ? legend(record.legend) : ""),
     count: record.frames.length, start: record.start, frame: record.frame,
     caption: index => record.frames[index].caption,
+    how: record.marks.some(mark => mark.frame !== undefined) ? "Click a marked cell to read about it." : "",
     show(index) {
       const next = record.frames[index], again = touched(next);
       for (const key of touched(shown)) if (!again.has(key)) dress(+key, record.marks[+key].kind, record.marks[+key].words ?? "");

@@ -62,7 +62,10 @@ export function kernelSteps(record) {
       element("div", { class: "state" }, ...warps.map(warp => warp.node), variables.node)),
     element("div", { class: "arrays" }, ...arrays.map(array => array.node)),
     samples(shown.filter(([kind]) => record.arrays.length || !kind.startsWith("cell"))));
-  return { node, count: record.steps.length, start: record.start ?? 0, frame: "step", show, caption: index => record.steps[index].caption };
+  return {
+    node, count: record.steps.length, start: record.start ?? 0, frame: "step", show, caption: index => record.steps[index].caption,
+    how: "Point at a cell to see who touched it, or at a lane to see its thread.",
+  };
 }
 
 /** What lanes and cells look like, each with a sample. @param {[kind: string, words: string][]} meanings */

@@ -11,6 +11,7 @@ import { element } from "./elements.js";
  * @property {(index: number) => void} show  draws a frame
  * @property {(jump: (index: number) => void) => void} [jumps]  calls `jump` when a frame was chosen in the scene
  * @property {(redraw: () => void) => void} [changes]  calls `redraw` when a control of the scene's own was used
+ * @property {string} [how]  what else can be done with it, a sentence
  */
 
 const ICONS = { back: "M11 3 5 8l6 5z", play: "M4 2.5v11l9-5.5z", pause: "M4 3h3v10H4zM9 3h3v10H9z", forward: "M5 3l6 5-6 5z" };
@@ -42,6 +43,7 @@ export function player(scene) {
   const place = element("span", { class: "place" });
   const caption = element("p", { class: "caption", "aria-live": "polite" });
   const controls = element("div", { class: "controls" }, back, play, forward, range, place);
+  const how = element("p", { class: "how soft" }, `Press play, drag the slider or use the arrow keys. ${scene.how ?? ""}`);
 
   /** @param {number} to */
   function go(to) {
@@ -59,10 +61,12 @@ export function player(scene) {
   /** Goes there because the reader wants it: that ends a running film. @param {number} to */
   function step(to) {
     stop();
+    how.remove(); // whoever has stepped once knows
     go(to);
   }
 
   function start() {
+    how.remove();
     if (index === last) go(0);
     const pace = Math.max(FASTEST, Math.min(PACE, WHOLE / scene.count)) * (calm.matches ? 2 : 1);
     caption.setAttribute("aria-live", "off"); // a screen reader could not keep up
@@ -101,5 +105,5 @@ export function player(scene) {
   scene.changes?.(() => go(index));
   scene.jumps?.(step);
   go(index);
-  return { node: element("div", { class: scene.count > 1 ? "player" : "player still" }, controls, caption, scene.node), stop };
+  return { node: element("div", { class: scene.count > 1 ? "player" : "player still" }, controls, caption, scene.node, how), stop };
 }

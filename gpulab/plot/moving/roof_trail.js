@@ -64,6 +64,9 @@ export function roofTrail(record) {
     for (let e = Math.ceil(Math.log2(left)); e <= Math.log2(right); e += width < 500 ? 3 : 2) twos.push(2 ** e);
     const places = record.points.map(({ intensity, rate }) => ({ x: x(intensity), y: y(rate || Math.min(peak, intensity * bandwidth)), known: !!rate, intensity }));
     const now = places[index], limit = Math.min(peak, now.intensity * bandwidth);
+    const near = places.map(one => places.flatMap((other, i) => Math.hypot(one.x - other.x, one.y - other.y) < 16 ? [i + 1] : []));
+    const leftOf = ridge * 4 > right || (now.x > x(ridge) - 3 && now.x < x(ridge) + 80); // there the attempt's own line comes down
+    const order = [...places.keys()].filter(i => i !== index).concat(index); // the chosen one lies on top
     const slope = Math.atan2(y(left) - y(right), x(right) - x(left)) * -180 / Math.PI, middle = Math.sqrt(left * Math.min(ridge, right));
     drawing.replaceChildren(element("svg:svg", { class: "marks", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": toldOfRoof(record, gpu, dtype, index) },
       ...decades.flatMap(v => [line(`M${margin.left} ${y(v)}H${width - margin.right}`, "grid"), text(margin.left - 8, y(v) + 4, inUnits(v), "soft small end")]),
@@ -74,12 +77,13 @@ export function roofTrail(record) {
       text(width - margin.right, y(peak) - 8, `${gpu}, ${dtype}: ${inUnits(peak)}FLOP/s`, "small end strong"),
       element("svg:text", { class: "small middle soft", transform: `translate(${x(middle)} ${y(middle * bandwidth) - 8}) rotate(${slope})` }, `${inUnits(bandwidth)}B/s`),
       line(`M${x(ridge)} ${y(peak)}V${height - margin.bottom}`, "ridge"),
-      text(x(ridge) + (ridge * 4 > right ? -6 : 6), height - margin.bottom - 6, `ridge ${three(ridge)}`, `soft small ${ridge * 4 > right ? "end" : ""}`),
+      text(x(ridge) + (leftOf ? -6 : 6), height - margin.bottom - 6, `ridge ${three(ridge)}`, `soft small ${leftOf ? "end" : ""}`),
       ...places.slice(1).map((to, i) => line(`M${places[i].x} ${places[i].y}L${to.x} ${to.y}`, i < index ? "wire" : "wire later")),
       line(`M${now.x} ${y(limit)}V${height - margin.bottom}`, "drop"),
-      ...places.flatMap((place, i) => [
-        element("svg:circle", { class: `tried ${place.known ? "" : "hollow"} ${i === index ? "now" : ""}`, cx: place.x, cy: place.y, r: i === index ? 11 : 9 }, element("svg:title", {}, toldOfRoof(record, gpu, dtype, i))),
-        text(place.x, place.y + 4, `${i + 1}`, `small middle ${place.known ? "onfull" : "strong"}`)]),
+      ...order.flatMap(i => [
+        element("svg:circle", { class: `tried ${places[i].known ? "" : "hollow"} ${i === index ? "now" : ""}`, cx: places[i].x, cy: places[i].y, r: i === index ? 11 : 9 }, element("svg:title", {}, toldOfRoof(record, gpu, dtype, i))),
+        text(places[i].x, places[i].y + 4, `${i + 1}`, `small middle ${places[i].known ? "onfull" : "strong"}`),
+        ...(near[i].length > 1 && near[i].at(-1) === i + 1 ? [text(places[i].x, places[i].y - 18, near[i].join(", "), "small middle halo")] : [])]),
       text(now.x, now.y + 28, record.points[index].label, `small strong halo ${now.x > width - 90 ? "end" : now.x < 120 ? "" : "middle"}`)));
   }
 
@@ -91,5 +95,6 @@ export function roofTrail(record) {
     show: at => { index = at; draw(); },
     caption: at => toldOfRoof(record, gpu, dtype, at),
     changes: again => { redraw = again; },
+    how: "Another GPU or format moves the roof.",
   };
 }

@@ -92,6 +92,7 @@ export function warpAccess(record) {
     show: index => { lanes = index + 1; draw(); },
     caption: index => patterns.map(pattern => (pattern.title ? `${pattern.title}: ` : "") + toldOf(pattern, banks, index + 1)).join(" "),
     changes: again => { redraw = again; },
+    how: "The sliders of a pattern change what the lanes read, and the counts follow.",
   };
 }
 

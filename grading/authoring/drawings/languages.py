@@ -572,7 +572,7 @@ DRAWINGS = (
             "how many",
             width=380,
             height=130,
-            points=[(0.36, 0.6, "median"), (0.92, 0.1, "99 %")],
+            points=[(0.378, 0.784, "median"), (0.93, 0.169, "99 %")],
         ),
     ),
     Drawing(

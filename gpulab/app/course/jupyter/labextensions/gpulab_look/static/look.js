@@ -12,9 +12,17 @@
   const STYLE = `
     /* Lines of text that can be read; code, tables and pictures keep the whole width. */
     .jp-Notebook .jp-MarkdownOutput > :is(p, ul, ol, blockquote, details, h1, h2, h3, h4) { max-width: 80ch; }
+    .jp-Notebook .jp-MarkdownOutput > table { margin-left: 0; }
     .jp-Notebook .jp-MarkdownOutput img { max-width: min(100%, 44rem); }
+    /* A long line of an output is broken between words. */
+    .jp-Notebook .jp-RenderedText pre { word-break: normal; overflow-wrap: anywhere; }
     /* The home page shows what its cells say, and not the cells. */
     .jp-Notebook .jp-Cell:has(.gpulab-home, .gpulab-map, .gpulab-path, .gpulab-quiz) .jp-Cell-inputWrapper { display: none; }
+    /* Its texts begin where its pictures do, and look like a page: not like the cell that happens to be active. */
+    .gpulab-front .jp-RenderedMarkdown { padding-left: 7px; }
+    .gpulab-front .jp-MarkdownCell :is(.jp-cell-toolbar, .jp-Collapser, .jp-collapseHeadingButton) { display: none !important; }
+    .gpulab-front .jp-MarkdownCell, .gpulab-front .jp-MarkdownCell .jp-MarkdownOutput {
+      background: none !important; border-color: transparent !important; box-shadow: none !important; outline: none !important; }
     .gpulab-hint { font: inherit; font-weight: 600; padding: .1em .9em; margin-left: .4em; cursor: pointer; border-radius: 6px;
       border: 1px solid #0064a4; background: #0064a4; color: #fff; }
     /* An image of ours is light or dark as the theme is. */
@@ -97,6 +105,7 @@
   }
 
   function home(app, widget) {
+    widget.node.classList.add("gpulab-front");
     app.shell.collapseLeft?.();
     const contents = app.serviceManager.contents;
     const show = async () => {
