@@ -123,6 +123,10 @@ def returns_nothing(name: str) -> str:
     return f"`{name}` returns nothing yet: is a `return` missing?"
 
 
+def no_such_key(key: object) -> str:
+    return f"the dictionary has no key {key!r}"
+
+
 def raised(kind: str, text: str, line: int) -> str:
     where = f" in line {line}" if line else ""
     return f"{kind}{where}: {text}" if text else f"{kind}{where}"

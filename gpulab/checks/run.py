@@ -174,6 +174,8 @@ def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
     first = " ".join(
         said[:2] if said and said[0].endswith(":") else said[:1]
     )  # the list that a colon announces
+    if type(error) is KeyError and error.args:
+        first = messages.no_such_key(error.args[0])
     details = [Detail(messages.raised(type(error).__name__, first, line))]
     if line and (text := linecache.getline(file, line).strip()):
         details.append(Detail(text, line))

@@ -49,15 +49,21 @@ def slip_of(
     return ""
 
 
-def array_slip_of(reference: Reference, wrong: Mismatch, made: Sequence[Argument], case: Case) -> str:
+def array_slip_of(
+    reference: Reference,
+    wrong: Mismatch,
+    made: Sequence[Argument],
+    case: Case,
+    part: Callable[[Any], Any] = lambda whole: whole,
+) -> str:
     """The sentence of the first usual slip that computes exactly this wrong array, or "" if none does.
 
     A slip of a reference to arrays takes what the reference takes, ``(inputs, sizes)``, and returns the
-    arrays that the mistake leads to.
+    arrays that the mistake leads to. `part` takes from a whole array what a rank has of it.
     """
     for slip, sentence in _OF.get(reference, ()):
         with contextlib.suppress(*STUMBLES):
-            array = expected(slip, tuple(made), case)[wrong.array]
+            array = part(expected(slip, tuple(made), case)[wrong.array])
             if mismatch(wrong.array, wrong.got, array, wrong.rtol, wrong.atol) is None:
                 return sentence
     return ""

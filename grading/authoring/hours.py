@@ -8,6 +8,9 @@ exercise takes 45 minutes and a report 40. A learner who knows the field needs a
 gets stuck now and then 1.3 of it. The front of each notebook states this range. Its metadata state one number
 within the range, from which the hours of labs and paths are added up.
 
+A notebook of more than four hours is cut into sittings. A cell of text with the heading "End of sitting 1"
+ends the first one, and the same formula says how long each of them takes.
+
 The constants are estimates and not measurements: they were chosen so that the sum over the course agrees with
 what its authors had estimated lab by lab. When learners' times are known, fit them again.
 
@@ -26,6 +29,7 @@ FAST, SLOW = 0.8, 1.3  # of the formula
 PROJECTS = re.compile(r"22_capstones_[abc]$")
 LOOKED_UP = re.compile(r"^### (?:Cheat sheet|References)\n.*?(?=^##|\Z)", re.DOTALL | re.MULTILINE)
 NO_TEXT = re.compile(r"!?\[[^\]]*\]\([^)]*\)|<!--.*?-->|</?\w[^>]*>", re.DOTALL)
+END = re.compile(r"^# ## End of sitting \d+$", re.MULTILINE)
 SOLUTION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.DOTALL)
 
 
@@ -69,23 +73,17 @@ class Effort:
 
 def effort(notebook: Path) -> Effort:
     """What a notebook's source asks for."""
-    source = notebook.read_text(encoding="utf-8")
-    cells = re.split(r"(?m)^(?=# %%)", source)[1:]
-    texts = [cell for cell in cells if cell.startswith("# %% [markdown]")]
-    written = [cell for cell in texts if '"solution": true' in cell.partition("\n")[0]]
-    read = "\n".join(_text(cell) for cell in texts if cell not in written)
-    plain = NO_TEXT.sub(" ", LOOKED_UP.sub("", read))
-    return Effort(
-        words=sum(any(letter.isalnum() for letter in word) for word in plain.split()),
-        exercises=len(re.findall(r"^gpulab\.check\(", source, re.MULTILINE)),
-        lines=sum(
-            bool(line.strip(" #")) for found in SOLUTION.findall(source) for line in found.splitlines()
-        ),
-        predictions=len(re.findall(r"^gpulab\.predict\(.*\.\.\.\)$", source, re.MULTILINE)),
-        answers=len(written),
-        cells=len(cells) - len(texts),
-        project=bool(PROJECTS.search(notebook.stem)),
-    )
+    return _effort(_cells(notebook), bool(PROJECTS.search(notebook.stem)))
+
+
+def sittings(notebook: Path) -> list[Effort]:
+    """What each sitting of a notebook asks for; a single one where nothing ends a sitting before the last."""
+    parts: list[list[str]] = [[]]
+    for cell in _cells(notebook):
+        parts[-1].append(cell)
+        if END.search(cell):
+            parts.append([])
+    return [_effort(cells, bool(PROJECTS.search(notebook.stem))) for cells in parts]
 
 
 def notebooks() -> list[Path]:
@@ -99,11 +97,34 @@ def stated(notebook: Path) -> float:
     return float(found[1]) if found else 0.0
 
 
+def _cells(notebook: Path) -> list[str]:
+    return re.split(r"(?m)^(?=# %%)", notebook.read_text(encoding="utf-8"))[1:]
+
+
+def _effort(cells: list[str], project: bool) -> Effort:
+    texts = [cell for cell in cells if cell.startswith("# %% [markdown]")]
+    written = [cell for cell in texts if '"solution": true' in cell.partition("\n")[0]]
+    source, read = "".join(cells), "\n".join(_text(cell) for cell in texts if cell not in written)
+    plain = NO_TEXT.sub(" ", LOOKED_UP.sub("", read))
+    return Effort(
+        words=sum(any(letter.isalnum() for letter in word) for word in plain.split()),
+        exercises=len(re.findall(r"^gpulab\.check\(", source, re.MULTILINE)),
+        lines=sum(
+            bool(line.strip(" #")) for found in SOLUTION.findall(source) for line in found.splitlines()
+        ),
+        predictions=len(re.findall(r"^gpulab\.predict\(.*\.\.\.\)$", source, re.MULTILINE)),
+        answers=len(written),
+        cells=len(cells) - len(texts),
+        project=project,
+    )
+
+
 def _text(cell: str) -> str:
     return "\n".join(line[2:] for line in cell.splitlines()[1:])
 
 
 if __name__ == "__main__":
     for each in notebooks():
-        found = effort(each)
-        print(f"{each.stem:36} {found.hours:5.1f}   {found.said:20} stated: {stated(each):g}")
+        found, parts = effort(each), sittings(each)
+        cut = f"   sittings: {', '.join(part.said for part in parts)}" if len(parts) > 1 else ""
+        print(f"{each.stem:36} {found.hours:5.1f}   {found.said:20} stated: {stated(each):<4g}{cut}")

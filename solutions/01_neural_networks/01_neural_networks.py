@@ -25,6 +25,11 @@
 # 4. set up the inputs, labels and masks of a language model, and recognise from one number when the labels leak into
 #    the inputs;
 # 5. count a model's parameters, and the bytes that it takes to train it.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 to 8 | 2 to 3 | what a network computes, how its gradient is found, and a loop that trains it |
+# | 2 | 9 to 14, detective, recap | 2 to 3 | what training keeps in memory, batches in pieces, and what a language model adds |
 
 # %%
 import itertools
@@ -686,6 +691,19 @@ loss.backward()
 for name, parameter in network.named_parameters():
     now, slope = ([round(v, 3) for v in t.flatten().tolist()] for t in (parameter.data, parameter.grad))
     print(f"{name:11}{now!s:32} gradient {slope}")
+
+# %% [markdown]
+# ## End of sitting 1
+#
+# You have written the gradient of a network by hand, had it computed with one visit for each value, and watched a
+# loop of two hundred steps train with it. The second sitting looks at the price: which results training has to
+# keep, how a batch is split, and how all of this grows into a language model.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("01")
 
 # %% [markdown]
 # ## 9 · What forward keeps

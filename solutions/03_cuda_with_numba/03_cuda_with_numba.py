@@ -23,6 +23,11 @@
 # 4. choose how threads wait for each other: with a barrier inside a block, with a launch for the whole grid, and
 #    not at all where no waiting is needed;
 # 5. plan which data must be copied between host and device, and decide when the GPU is worth these copies.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 to 5 | 1.5 to 2.5 | threads, indices and launches, and what a branch costs |
+# | 2 | 6 to 9, detective, recap | 2 to 3 | threads that wait for each other, and copies between host and device |
 
 # %%
 import numpy as np
@@ -492,6 +497,19 @@ gpulab.show(after, view="lanes")
 # warps take one side, each of them executes only that side. A version that selects executes both.
 #
 # **0 points:** branches are slow on a GPU, and without them the kernel is faster.
+
+# %% [markdown]
+# ## End of sitting 1
+#
+# Your kernels now cover arrays of any size and shape, under a launch that you chose, and you know what a branch
+# costs a warp. So far no thread has needed anything from another. In the second sitting threads read the same
+# inputs, wait for each other, and work on data that must first be copied to the GPU.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("03")
 
 # %% [markdown]
 # ## 6 · A matrix product, the plain way

@@ -28,6 +28,11 @@
 # 4. say whether a value lives in a register or in local, shared, constant or global memory, and which threads can
 #    see it;
 # 5. name the memory that holds a kernel up, and cite the count that proves it.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 to 7, first detective | 2 to 3 | sectors, and tiles in shared memory |
+# | 2 | 8 to 14, second detective, recap | 2.5 to 4 | banks, registers, caches, and the memories beyond them |
 
 # %%
 import numpy as np
@@ -618,7 +623,21 @@ unpacked_plainly.compare(gpulab.profile(unpack[16, 256], points, *columns))
 # second and third time, so DRAM need not see those requests, but the L1 does all the work three times either way.
 # A kernel that needs only x gets no help from a cache, because two thirds of what it moves is y and z. Staging
 # has a price, too: compare the instructions.
+
+# %% [markdown]
+# ## End of sitting 1
 #
+# You can predict the sectors of an access, and a tile in shared memory gives your transposition whole sectors on
+# both sides. Its rows still collide in shared memory, which is where the second sitting begins. After that it looks
+# at the other places for data: registers, constant memory, caches, and the memory outside the GPU.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("04")
+
+# %% [markdown]
 # ## 8 · Thirty-two banks
 #
 # Shared memory is divided into 32 **banks**. Word `w`, which is four bytes, is in bank `w % 32`. In one pass,

@@ -27,6 +27,11 @@
 # 3. estimate how wrong a floating-point sum can be, and make it more exact;
 # 4. count, compact and rank with few atomics and no conflicts;
 # 5. write a softmax and a norm that read each number once and cannot overflow.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 to 7, detectives | 2.5 to 4 | sums of a warp, a block and a grid; the order of a sum; scans and compaction |
+# | 2 | 8 to 11, recap | 2 to 3.5 | histograms, softmax, and norms fused with their neighbours |
 
 # %%
 import math
@@ -959,6 +964,19 @@ gpulab.show("parallel.compact", compact, view="threads")
 # **Why.** Reading `a` twice is cheaper than writing a flag and a place for each element and then reading both again.
 # If the order of the kept elements does not matter, each warp can reserve its places from a counter with one atomic.
 # Then one launch reads `a` once, but the order differs in every run.
+
+# %% [markdown]
+# ## End of sitting 1
+#
+# You have built a sum from a warp up to a whole grid in one launch, made it more exact, and turned it into a scan
+# that compacts an array. The second sitting applies these parts: to counts in a histogram, and then to softmax and
+# the norms of a transformer, which read each number once.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("05")
 
 # %% [markdown]
 # ## 8 · Histograms

@@ -28,6 +28,11 @@
 # 3. keep a square of outputs in registers, and explain why this is what makes a product fast;
 # 4. load two numbers with one instruction, and load the next tile while the current one is in use;
 # 5. choose a suitable method for thin, small and long products, which need something other than a square one does.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 to 6 | 2.5 to 4 | the square product, from a tile of each input to eight outputs a thread and loads of two floats |
+# | 2 | 7 to 12, detective, recap | 2 to 3.5 | loading ahead, the ladder of all versions, and products that are not square |
 
 # %%
 import numpy as np
@@ -534,7 +539,21 @@ for metric in ("global_load_requests", "shared_load_requests", "shared_load_wave
 # **Why.** The requests halve, but the wavefronts stay the same: 32 lanes that read 8 bytes each want 64 words, and
 # shared memory delivers 32 words per wavefront. What you save are instructions, and section 8 shows that issuing
 # instructions is what limits this kernel. CUDA C++ loads 16 bytes the same way, as a `float4` (lab 07).
+
+# %% [markdown]
+# ## End of sitting 1
 #
+# Each of your four kernels asks memory less often than the one before it, because more values stay in registers and
+# each load fetches more of them. The second sitting hides the loads behind the arithmetic, compares all versions,
+# and then turns to products of other shapes, for which a square of outputs is the wrong choice.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("06")
+
+# %% [markdown]
 # ## 7 · The next tile while this one is in use
 #
 # A block with one buffer alternates: load a tile, wait, compute, wait. While the tile is on its way, the block cannot

@@ -25,6 +25,11 @@
 # 3. explain what an allocator holds, and cut a model's activations to a quarter for a third more arithmetic;
 # 4. tell from a trace what a GPU is waiting for: the host, the data, or nothing;
 # 5. write a benchmark that you would believe.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 to 6 | 2.5 to 4 | launches, bytes and waits; graphs; and the allocator |
+# | 2 | 7 to 11, detective, recap | 2.5 to 3.5 | activations, input data, profilers, and a benchmark that you can believe |
 
 # %%
 import json
@@ -887,7 +892,21 @@ plot.lines(
 # before the program and `torch.cuda.memory._dump_snapshot("file.pickle")` after it, then drop the file onto
 # pytorch.org/memory_viz. It shows each block with the Python stack that asked for it (reference 1, "Understanding
 # CUDA Memory Usage").
+
+# %% [markdown]
+# ## End of sitting 1
 #
+# You can count the launches and bytes of a step, keep the host from waiting, say when a graph has to be compiled
+# again, and explain what the allocator holds. The second sitting begins with the largest part of that memory, the
+# activations. It then finds out from traces and counts what a GPU is waiting for.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("08")
+
+# %% [markdown]
 # ## 7 · Keep it or compute it again
 #
 # Autograd keeps what the backward pass needs. **Activation checkpointing** keeps only the input of a stretch of

@@ -28,6 +28,11 @@
 # 3. fuse a random number into a kernel, and recompute what others store;
 # 4. order the tiles of a product so that those that run together share what they read;
 # 5. say what torch.compile fuses and what it leaves alone, and what other compilers and portability layers do.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 to 6 | 2 to 3.5 | kernels on blocks: rows, columns, random numbers, and values that are computed again |
+# | 2 | 7 to 12, detective, recap | 2 to 3 | products of tiles, a planner that decides what to fuse, and other compilers |
 
 # %%
 import numpy as np
@@ -615,6 +620,19 @@ for name, r in (("gelu_dropout", forward), ("random numbers alone", numbers_alon
 # **Why.** More than half of the instructions make random numbers. That is the price of fusing them, but a
 # memory-bound kernel has instructions to spare. Any activation of your own fuses in the same way, because only the
 # middle line of the kernel changes.
+
+# %% [markdown]
+# ## End of sitting 1
+#
+# You have fused a softmax, a norm and a dropout into one kernel each, and your backward pass computes again what
+# others would store. The second sitting multiplies tiles, and then makes the step from one fused kernel to the
+# program that decides what to fuse.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("11")
 
 # %% [markdown]
 # ## 7 · Products of tiles

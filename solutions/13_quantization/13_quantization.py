@@ -27,6 +27,11 @@
 # 3. explain why outliers ruin 8 bits, and move them where they do no harm;
 # 4. round weights so that their errors cancel (GPTQ), or so that the errors fall where they count less (AWQ);
 # 5. write a kernel that multiplies 4-bit weights, and read a plot of accuracy against bytes.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 to 7 | 2 to 3.5 | formats, scales, calibration and outliers; weights rounded by GPTQ and AWQ |
+# | 2 | 8 to 10, detective, recap | 1.5 to 2.5 | a kernel for four bits, and what a shipped model consists of |
 
 # %%
 import copy
@@ -866,7 +871,22 @@ plot.bars(
 # few codes. With 3 bits and fewer they have only one, so what these channels say is lost. AWQ gives them more. If
 # activations are even, all factors are about equal, and AWQ changes nothing. At 2 bits it is not enough: with four
 # codes *every* column is coarse, and AWQ can only choose which are less so. GPTQ makes the errors cancel.
+
+# %% [markdown]
+# ## End of sitting 1
 #
+# You can turn a model's tensors into integers, and you know six ways to lose less while doing so: finer groups,
+# better limits, training, smoothing, errors that cancel, and a finer grid where it counts. So far the integers were
+# only simulated in floating point. In the second sitting a kernel computes with four-bit weights, and you decide
+# how many bits each layer gets.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("13")
+
+# %% [markdown]
 # ## 8 · Four bits in a kernel
 #
 # Fewer bits gain nothing without a kernel that reads the codes. Restoring the weights to FP16 in memory first moves

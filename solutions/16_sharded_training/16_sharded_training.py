@@ -30,6 +30,11 @@
 # 3. use `fully_shard`, and explain each collective that it calls;
 # 4. plan offload and recomputation within a memory limit;
 # 5. read, check and complete a configuration of DeepSpeed, Megatron or NeMo.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 to 7 | 2 to 3.5 | ZeRO's three stages, FSDP2, and offload to the host |
+# | 2 | 8 to 10, detective, recap | 2 to 3.5 | activations, configurations of frameworks, and a bug to find |
 
 # %%
 import gc
@@ -744,6 +749,19 @@ gpulab.plot.timeline(took["fetched ahead"][0], "ms")
 # %%
 rate = float(hardware.find("H100").peak("float16", tensor=True))
 print(f"{2 / pcie * rate:,.0f} operations, so {rate / pcie:,.0f} tokens per fetch hide it")
+
+# %% [markdown]
+# ## End of sitting 1
+#
+# Your training steps now divide the optimizer states, the gradients and the weights among the ranks, and you can
+# plan what moves to host memory. The activations are left. The second sitting reduces them, and then expresses all
+# of this in the configurations of three frameworks.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("16")
 
 # %% [markdown]
 # ## 8 · Activations

@@ -28,6 +28,11 @@
 # 3. say where a GPU's memory goes when a model answers, and how many users fit;
 # 4. split one query's work over a whole GPU, and merge the parts;
 # 5. allocate a cache in blocks that sequences share, and read it from a kernel.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 to 6 | 2 to 3.5 | the cache as tensors: its cost, its steps, a smaller cache, and a query that is split |
+# | 2 | 7 and 8, detective, recap | 2 to 3.5 | the cache in pages, and the kernels that read it |
 
 # %%
 import math
@@ -732,7 +737,21 @@ plot.panels(
 # 4 KB of outputs, which the merge reads once more. So use as many parts as fill the GPU, and no more. Llama 3
 # 8B has 8 key heads, so the 108 SMs of an A100 need ⌈108 / 8⌉ = 14 parts. A batch of 14 sequences fills them
 # without any splitting.
+
+# %% [markdown]
+# ## End of sitting 1
 #
+# You have a cache that copies nothing, a version of it in eight bits, and a way to spread one query over a whole
+# GPU. Every user's cache is still one long piece of memory, and much of what is reserved stays empty. In the second
+# sitting you cut it into pages that sequences can share, and write the kernels that find their way through them.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("19")
+
+# %% [markdown]
 # ## 7 · Pages
 #
 # How long will an answer be? Nobody knows in advance. So if the cache of a sequence is one contiguous piece,

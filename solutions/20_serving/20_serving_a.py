@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "20"
-#     hours: 5
+#     hours: 4
 #     topics: [C6.10, C13.7, C13.11, C21.1, C21.2, C21.3, C21.7, C24.6]
 #   kernelspec:
 #     display_name: Python 3

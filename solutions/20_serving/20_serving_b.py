@@ -24,6 +24,11 @@
 # 3. schedule gangs without deadlock, and let small jobs overtake others without delaying them;
 # 4. divide a cluster fairly among tenants who want different things;
 # 5. scale replicas that need minutes to start, and write the manifest for them.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | B1 to B5 | 1.5 to 2.5 | GPUs in Kubernetes: slices, shares, packing and gangs |
+# | 2 | B6 to B8, detective, recap | 2 to 3 | fair shares, replicas that start slowly, and a manifest |
 
 # %%
 from fractions import Fraction
@@ -448,7 +453,21 @@ gpulab.plot.timeline(
 #
 # **Priorities** also change the order. With *preemption*, Kubernetes evicts pods of lower priority, and whatever
 # those pods have not saved is lost (lab 18).
+
+# %% [markdown]
+# ## End of sitting 1
 #
+# You can cut a GPU into instances, pack jobs so that none waits without need, and start gangs without deadlock. All
+# of this decided *where* a job runs. The second sitting decides who gets how much and when: fair shares among
+# tenants, replicas that need minutes to start, and the manifest that asks for them.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("20")
+
+# %% [markdown]
 # ## B6 · Who gets how much
 #
 # Each task of tenant A needs 1 GPU and 4 GB, and each task of tenant B needs 3 GPUs and 1 GB. The cluster has 9 GPUs

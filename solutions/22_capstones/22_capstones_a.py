@@ -25,6 +25,11 @@
 # 3. find the instructions that are not products, and remove them;
 # 4. say what determinism costs in the backward pass;
 # 5. report a result with its counts, its limits, and what you would do next.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 and 2 | 1.5 to 2.5 | the specification, and the forward kernel |
+# | 2 | 3 to 5, recap | 2.5 to 3.5 | the backward kernel, the leaderboard, and your report |
 
 # %%
 import math
@@ -290,7 +295,22 @@ plot.panels(
 # less. Large tiles also have a disadvantage: with 128 rows in each program, there are few programs. An A100 has 108
 # SMs, and with fewer blocks than that, some of them are idle. Real kernels then split the keys among several
 # programs and merge their results (lab 19).
+
+# %% [markdown]
+# ## End of sitting 1
 #
+# The forward kernel computes attention exactly for any length, and the referee counts what it moves. Note now,
+# while you remember them, the tile sizes that you tried and what each one gained, because the report asks for them.
+# The second sitting is about the backward pass, which needs more products and one result that the forward pass
+# stores.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("22")
+
+# %% [markdown]
 # ## 3 · Milestone 2: backward
 #
 # Let S be the scores, P = exp(S − lse), and for each row shares = Σ dout · out. Then dS = P ∘ (dout · Vᵀ − shares),

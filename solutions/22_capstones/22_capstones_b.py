@@ -27,6 +27,11 @@
 # 3. build schedules for given message times and a given limit on activations;
 # 4. train through a pipeline with tied weights, and prove that the result is unchanged;
 # 5. report a plan together with its assumptions.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 to 3 | 2.5 to 4 | the plan, and the timetable |
+# | 2 | 4 to 6, recap | 2 to 3.5 | the pipeline on real ranks, the leaderboard, and your report |
 
 # %%
 import itertools
@@ -348,6 +353,19 @@ plot.lines(
     "units of time",
     "The slower the links, the more room a schedule needs. Where a curve is flat, more room gains nothing.",
 )
+
+# %% [markdown]
+# ## End of sitting 1
+#
+# You have a plan that fits the machine's memory and a timetable that keeps its stages busy. Note now which layouts
+# you rejected and why, because the report asks for your assumptions. In the second sitting a small pipeline of real
+# processes carries out such a timetable.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("22")
 
 # %% [markdown]
 # ## 4 · Milestone 3: the pipeline

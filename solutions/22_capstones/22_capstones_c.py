@@ -25,6 +25,11 @@
 # 3. spend capacity on requests that can still be served in time;
 # 4. read from a run which limit is broken, and why;
 # 5. report what a service can promise, under which load, and what it cannot.
+#
+# | sitting | sections | hours | what it is about |
+# |---|---|---|---|
+# | 1 | 1 to 3 | 2 to 3.5 | the two policies, one for throughput and one for goodput |
+# | 2 | detective, 4 and 5, recap | 1 to 2 | a service that is always in time, the leaderboard, and your report |
 
 # %%
 from dataclasses import replace
@@ -335,6 +340,19 @@ plot.bars(
     budget=1.0,
     caption="Which requests are served in time, and which pay for it, by length of the prompt (dashed: the limit).",
 )
+
+# %% [markdown]
+# ## End of sitting 1
+#
+# Two policies of yours run a service: one keeps the machine busy, and the other serves as many requests in time as
+# it can. Note now which rules of yours gained goodput and which gained nothing, because the report asks for them.
+# The second sitting starts with a service whose numbers look perfect, and ends with your report.
+#
+# To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
+# does not know your functions yet.
+
+# %%
+gpulab.course.progress("22")
 
 # %% [markdown]
 # ## Detective · The service that is always in time

@@ -6,9 +6,13 @@ import re
 
 import pytest
 
+from gpulab.app.course import catalogue
 from grading.authoring import hours
 
 NOTEBOOKS = hours.notebooks()
+MOST = 4  # hours of a sitting
+ROW = re.compile(r"^# \| (\d) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+END = "# ## End of sitting "
 SAID = re.compile(r"^# \*\*([\d.]+) to ([\d.]+) hours\.\*\*", re.MULTILINE)
 
 
@@ -26,6 +30,53 @@ def test_the_front_of_a_notebook_names_that_range(path) -> None:
     assert len(said) == 1
     for here, there in zip(map(float, said[0]), hours.effort(path).range, strict=True):
         assert abs(here - there) <= 0.5, f"the formula says {hours.effort(path).said}"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
+def test_no_sitting_takes_more_than_four_hours(path) -> None:
+    parts = hours.sittings(path)
+    assert hours.stated(path) <= MOST or len(parts) > 1, "its metadata state more than four hours"
+    if len(parts) == 1:
+        assert hours.effort(path).hours <= MOST, "end a sitting at a good place: '## End of sitting 1'"
+    else:
+        slow = [part.range[1] for part in parts]
+        assert max(slow) <= MOST, f"somebody who gets stuck needs {slow} hours: end a sitting elsewhere"
+        assert sum(part.hours for part in parts) == pytest.approx(hours.effort(path).hours, abs=1e-3)
+
+
+CUT = [path for path in NOTEBOOKS if len(hours.sittings(path)) > 1]
+
+
+@pytest.mark.parametrize("path", CUT, ids=[path.stem for path in CUT])
+def test_the_front_of_a_notebook_lists_its_sittings_with_their_hours(path) -> None:
+    front = path.read_text(encoding="utf-8").partition("\n# %%\n")[0]
+    rows = ROW.findall(front)
+    said = [f"{number}: {hours} hours" for number, _, hours, _ in rows]
+    parts = enumerate(hours.sittings(path), start=1)
+    assert said == [f"{number}: {part.said}" for number, part in parts]
+    assert all(sections and about for _, sections, _, about in rows)
+
+
+@pytest.mark.parametrize("path", CUT, ids=[path.stem for path in CUT])
+def test_a_sitting_ends_with_what_is_done_what_comes_and_how_to_go_on(path) -> None:
+    ends = path.read_text(encoding="utf-8").split(END)[1:]
+    for number, end in enumerate(ends, start=1):
+        heading, _, text = end.partition("\n\n# %%")[0].partition("\n")
+        words = " ".join(text.replace("\n#", " ").split())
+        assert int(heading) == number
+        assert "The second sitting" in words or "the second sitting" in words
+        assert "Run All Above Selected Cell" in words and 50 <= len(words.split()) <= 120
+
+
+def test_the_map_names_as_many_sittings_as_the_notebooks_have() -> None:
+    by_name = {path.stem: len(hours.sittings(path)) for path in NOTEBOOKS}
+    wrong = {
+        lab.key: lab.time
+        for lab in catalogue.labs().values()
+        if lab.sittings != max(by_name[page.partition("/")[2]] for page in lab.pages)
+    }
+    assert not wrong
+    assert catalogue.labs()["04"].time == "5 h in 2 sittings" and catalogue.labs()["07a"].time == "3 h"
 
 
 def test_every_kind_of_work_counts() -> None:

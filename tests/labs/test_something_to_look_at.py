@@ -1,4 +1,4 @@
-"""A learner never reads 400 words without a picture or something that moves."""
+"""A learner never reads 400 words without a picture, something that moves, or the end of a sitting."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gpulab.plot import moving
 from tests.labs.test_reading import NOTEBOOKS, words
 
 WORDS = 400
+PAUSE = "## End of sitting "
 DRAWING = re.compile(r"!\[[^\]]{40,}\]\([^)\s]+\.svg\)")
 # Calls whose result is a picture: the figures of gpulab.plot, what a run did, what moves.
 STILL = {name for name in plot.__all__ if name.islower() and name != "axes"}
@@ -35,6 +36,9 @@ def stretches(cells: list[dict]) -> Iterator[tuple[int, str]]:
                 yield words("\n\n".join([*run, text])), _start([*run, text])
                 run = []
             run.append(last)
+            if PAUSE in source:
+                yield words("\n\n".join(run)), _start(run)
+                run = []
         elif SHOWS.search(source):
             yield words("\n\n".join(run)), _start(run)
             run = []
@@ -50,7 +54,7 @@ def test_there_is_something_to_look_at_every_400_words(path: Path) -> None:
     assert {start: count for count, start in stretches(cells) if count > WORDS} == {}
 
 
-def test_a_stretch_ends_at_a_drawing_and_at_a_cell_that_draws_and_at_no_other() -> None:
+def test_a_stretch_ends_at_a_drawing_a_cell_that_draws_a_sitting_and_nowhere_else() -> None:
     cells = [
         {"cell_type": "markdown", "source": ["one two"]},
         {"cell_type": "code", "source": ["gpulab.profile(k)"]},
@@ -60,5 +64,6 @@ def test_a_stretch_ends_at_a_drawing_and_at_a_cell_that_draws_and_at_no_other() 
         },
         {"cell_type": "code", "source": ["gpulab.show(report)"]},
         {"cell_type": "markdown", "source": ["![too short](drawings/a.svg) five"]},
+        {"cell_type": "markdown", "source": ["## End of sitting 1\n", "\n", "six seven"]},
     ]
-    assert [count for count, _ in stretches(cells)] == [3, 1, 1]
+    assert [count for count, _ in stretches(cells)] == [3, 1, 7, 0]

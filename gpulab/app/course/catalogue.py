@@ -16,7 +16,7 @@ class Lab:
 
     `key` is its number, with a letter for one notebook: ``04``, ``06a``. `notebook` is the file's name
     without its ending, or the folder's where it stands for several, whose letters are in `parts`. `needs` are
-    keys of labs to do before.
+    keys of labs to do before. Nobody needs more than four hours for one of its `sittings`.
     """
 
     key: str
@@ -25,6 +25,7 @@ class Lab:
     hours: float
     needs: tuple[str, ...]
     parts: tuple[str, ...] = ()
+    sittings: int = 1
 
     @property
     def number(self) -> str:
@@ -35,6 +36,11 @@ class Lab:
     def folder(self) -> str:
         """The folder of its notebooks, below ``labs/``."""
         return re.sub(r"_(?:[abc]|landscape)$", "", self.notebook)
+
+    @property
+    def time(self) -> str:
+        """How long it takes, and in how many sittings."""
+        return f"{self.hours:g} h" + (f" in {self.sittings} sittings" if self.sittings > 1 else "")
 
     @property
     def pages(self) -> tuple[str, ...]:
@@ -94,7 +100,13 @@ def labs() -> dict[str, Lab]:
     """All labs by key, in order."""
     return {
         key: Lab(
-            key, row["title"], row["notebook"], row["hours"], tuple(row["needs"]), tuple(row.get("parts", ()))
+            key,
+            row["title"],
+            row["notebook"],
+            row["hours"],
+            tuple(row["needs"]),
+            tuple(row.get("parts", ())),
+            row.get("sittings", 1),
         )
         for key, row in _read("labs.toml")["labs"].items()
     }

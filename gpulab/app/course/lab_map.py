@@ -45,7 +45,7 @@ class LabMap(Shown):
         share = self.shares.get(lab.number, 0.0)
         mark = "pass" if share == 1 else "part" if share else "wait"
         after = f" · after {', '.join(lab.needs)}" if lab.needs else ""
-        return Row(lab.key, f"{lab.title}{after}", f"{lab.hours:g} h", mark)
+        return Row(lab.key, f"{lab.title}{after}", lab.time, mark)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return {"text/plain": self.card().text(), "text/html": self.html()}
@@ -83,7 +83,7 @@ class LabMap(Shown):
             "div",
             "min-width:0",
             html.element("div", "font-size:14px", title, more),
-            html.element("div", "font-size:12.5px;opacity:.8", f"{lab.hours:g} h{after}"),
+            html.element("div", "font-size:12.5px;opacity:.8", f"{lab.time}{after}"),
         )
         css = (
             f"display:flex;gap:.65rem;align-items:center;min-width:0;padding:.5rem .6rem;border-radius:8px;"

@@ -12,6 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from gpulab.checks.on_ranks import TYPES, file_of
 from gpulab.checks.parts import Detail, Part, Unwritten
 from gpulab.checks.run import name_of
 from gpulab.checks.scoring import Score
+from gpulab.checks.slips import array_slip_of
 from gpulab.checks.spec import Answer, Array, Budget, Case, Exercise, OnArrays, Scalar, Sizes
 from gpulab.checks.verdict import no_points
 from gpulab.foundation.errors import Message
@@ -219,7 +221,8 @@ def _at(answer: Answer, case: Case, source: Source, traffic: dict[str, Traffic])
         got = [results(made, rank, ranks, *outcome.returned[rank]) for rank in range(ranks)]
     except NotAResult as wrong:
         return Failure(case, (Detail(str(wrong)),), True)
-    if details := _wrong(exercise, made, got, cases.expected(answer.reference, made, case)):
+    slip = partial(array_slip_of, answer.reference, made=made, case=case)
+    if details := _wrong(exercise, made, got, cases.expected(answer.reference, made, case), slip):
         return Failure(case, details)
     traffic[case.name] = outcome.traffic
     return None
@@ -309,8 +312,12 @@ def _wrong(
     made: Sequence[Argument],
     got: list[dict[str, np.ndarray]],
     expected: dict[str, np.ndarray],
+    slip: Callable[..., str],
 ) -> tuple[Detail, ...]:
-    """The first output that is not as it should be, and on which other ranks it is wrong, too."""
+    """The first output that is not as it should be, and on which other ranks it is wrong, too.
+
+    `slip` names the usual mistake that leads to such an output on that rank, if there is one.
+    """
     for argument in made:
         if argument.role not in ("out", "inout"):
             continue
@@ -348,6 +355,8 @@ def _wrong(
         details = [Detail(messages.on_rank(rank, sentence))]
         if len(got) > 1:
             details.append(Detail(messages.wrong_on(list(wrong), len(got))))
+        if said := slip(first, part=lambda whole, a=argument, r=rank: part(a, whole, r, len(got))):
+            details.append(Detail(said))
         details.append(pictures.detail(first))
         return tuple(details)
     return ()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes
 
 Arrays = Mapping[str, np.ndarray]
@@ -22,6 +24,20 @@ def worst_line(lines: list[list[int]]) -> list[float]:
     return [line, sectors / requests, 100.0 * asked / (32 * sectors)]
 
 
+def _at_any_bandwidth(log: Mapping[str, Any]) -> list[float] | None:
+    return honest_time({**log, "peak_bytes_per_s": inf})
+
+
+@usual_slips(
+    (
+        _at_any_bandwidth,
+        "No GPU is faster than its peak bandwidth, so this log cannot be right. The answer is None.",
+    ),
+    (
+        lambda log: _at_any_bandwidth({**log, "synchronised": True}),
+        "Nothing waited for the kernel, so these are the times of launches. The answer is None.",
+    ),
+)
 def honest_time(log: Mapping[str, Any]) -> list[float] | None:
     times = log["times_us"][1:]
     if len(times) < 3 or not log["synchronised"]:

@@ -27,6 +27,16 @@ def peak(sheet: dict[str, Any], dtype: str, advertised: float) -> list[Any] | No
     return [rate, round(advertised / rate)]
 
 
+@usual_slips(
+    (
+        lambda serial, target: [processors(serial, target)[0]] * 2,
+        "The second number is for a problem that grows with the machine: there Gustafson's law holds.",
+    ),
+    (
+        lambda serial, target: [processors(serial, target)[1]] * 2,
+        "The first number is for a problem that stays as large as it is: there Amdahl's law holds.",
+    ),
+)
 def processors(serial: float, target: float) -> list[int | None]:
     if target <= 1:
         return [1, 1]
@@ -46,6 +56,12 @@ def bound(product: dict[str, Any], gpu: dict[str, Any]) -> list[Any]:
     return [flops / moved, "memory" if arithmetic < traffic else "compute", max(arithmetic, traffic)]
 
 
+@usual_slips(
+    (
+        lambda gpu, bytes_per_lane: int(bytes_under_way(gpu) / (32 * bytes_per_lane)),
+        "This is rounded down, and so many warps keep a little too few bytes under way. Round up.",
+    ),
+)
 def warps_needed(gpu: dict[str, Any], bytes_per_lane: int) -> int:
     return ceil(bytes_under_way(gpu) / (32 * bytes_per_lane))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes
 
 Arrays = Mapping[str, np.ndarray]
@@ -60,6 +61,21 @@ def plan_launch(rows: int, cols: int, block: list[int], slots: int) -> list[int]
     return [wide, high, wide * high * block[0] * block[1] - rows * cols, ceil(wide * high / slots)]
 
 
+def _both_ways(steps: list[list[Any]], results: list[str]) -> list[list[str]]:
+    copies = []
+    for where, reads, writes in steps:
+        if where == "gpu":
+            copies += [["to_device", name] for name in reads] + [["to_host", name] for name in writes]
+    return copies
+
+
+@usual_slips(
+    (
+        _both_ways,
+        "This copies the inputs of every step to the GPU and its outputs back. Copy an array only when the "
+        "other side needs it and what it has there is missing or out of date.",
+    ),
+)
 def plan_copies(steps: list[list[Any]], results: list[str]) -> list[list[str]]:
     copies: list[list[str]] = []
     stale: dict[str, set[str]] = {

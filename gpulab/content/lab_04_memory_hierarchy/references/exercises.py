@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes
 from gpulab.content.lab_04_memory_hierarchy.exercises import TILE, WINDOW
 
@@ -50,6 +51,18 @@ def transpose(inputs: Arrays, sizes: Sizes) -> Expected:
     return {"out": inputs["a"].T}
 
 
+def _divided_by_whole_tiles(inputs: Arrays, sizes: Sizes) -> Expected:
+    a = inputs["a"].astype(np.float64)
+    tiles = [a[first : first + TILE] for first in range(0, a.size, TILE)]
+    return {"out": np.concatenate([tile - tile.sum() / TILE for tile in tiles] or [a])}
+
+
+@usual_slips(
+    (
+        _divided_by_whole_tiles,
+        f"The same happens if every sum is divided by {TILE}. The last tile can have fewer elements.",
+    ),
+)
 def centre(inputs: Arrays, sizes: Sizes) -> Expected:
     a = inputs["a"].astype(np.float64)
     tiles = [a[first : first + TILE] for first in range(0, a.size, TILE)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes
 from gpulab.content.lab_07_cuda_cpp_and_cupy.cuda_cpp import STEP
 
@@ -36,6 +37,12 @@ def copy4(inputs: Arrays, sizes: Sizes) -> Expected:
     return {"b": inputs["a"]}
 
 
+@usual_slips(
+    (
+        lambda ptx: mix(ptx) | {"fused": len(re.findall(r"\b(?:fma|mad)\.", ptx))},
+        "This counts `mad` as well, which multiplies and adds integers. Count only `fma`.",
+    ),
+)
 def mix(ptx: str) -> dict[str, int]:
     loads = [(int(width or 1), int(bits)) for width, bits in LOAD.findall(ptx)]
     return {
@@ -45,6 +52,12 @@ def mix(ptx: str) -> dict[str, int]:
     }
 
 
+@usual_slips(
+    (
+        lambda binary, gpu: way([entry.rstrip("af") for entry in binary], gpu),
+        "This ignores the letter at the end: `a` runs on exactly that GPU, and `f` on its family.",
+    ),
+)
 def way(binary: list[str], gpu: str) -> str:
     there = [(entry.partition("_")[0], *ENTRY.findall(entry)[0]) for entry in binary]
     major, _, minor = gpu.partition(".")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer, grouped
 from gpulab.content.lab_08_pytorch_performance.exercises import (
     BETAS,
@@ -49,6 +50,20 @@ def adamw_step(inputs: Arrays, sizes: Sizes) -> Expected:
     return found
 
 
+def _each_by_its_own_length(inputs: Arrays, sizes: Sizes) -> Expected:
+    grads = grouped(inputs)["grads"]
+    return {
+        f"grads[{i}]": g * min(1.0, 1.0 / (float(np.sqrt((g**2).sum())) + 1e-6)) for i, g in enumerate(grads)
+    }
+
+
+@usual_slips(
+    (
+        _each_by_its_own_length,
+        "The same happens if each tensor is scaled by its own length. All gradients together are one vector, "
+        "and its length decides for all of them.",
+    ),
+)
 def clip(inputs: Arrays, sizes: Sizes) -> Expected:
     grads = grouped(inputs)["grads"]
     length = np.sqrt(sum(float((g**2).sum()) for g in grads))
@@ -187,13 +202,25 @@ def read_ncu(report: str) -> list[list[str | float]]:
     return found
 
 
+def _what_was_timed(found: Any, facts: Mapping[str, float]) -> str:
+    """Half a sentence on what was timed, where the number tells."""
+    for also, why in (
+        (facts["warm"], "which is a call whose data the cache still holds. Flush the cache before each call"),
+        (0.0, "which is the launch alone. Wait for the GPU before you read the clock"),
+        (facts["cold"] + facts["flush"], "which includes the flush. Wait for it before you start the clock"),
+    ):
+        if type(found) in (int, float) and math.isclose(found, facts["launch"] + also, rel_tol=1e-6):
+            return f": {found:g} is {facts['launch']:g} + {also:g}, {why}"
+    return ""
+
+
 def benchmark(ask: Callable[..., Any], machine: int) -> dict[str, float]:
     """The learner times a GPU that stays on this side. Raises WrongAnswer."""
     gpu, facts = ClockedGPU(machine), facts_of(machine)
     truth = facts["launch"] + facts["cold"]
     found = ask(gpu.now, gpu.call, gpu.flush, gpu.synchronize)
     if type(found) not in (int, float) or not math.isclose(found, truth, rel_tol=1e-6):
-        raise WrongAnswer(f"it finds {found} µs, should be {truth:g}")
+        raise WrongAnswer(f"it finds {found} µs, should be {truth:g}{_what_was_timed(found, facts)}")
     return {}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer
 from gpulab.subjects import numerics
 
@@ -47,6 +48,13 @@ def adopt(code: int) -> list[int]:
     return [{0x80: 0x00, 0x7F: 0x80, 0xFF: 0x80}.get(code, code), 2]
 
 
+@usual_slips(
+    (lambda bits, noise: bits >> 16, "This cuts the lower bits off. Add the noise to them before you shift."),
+    (
+        lambda bits, noise: (bits + 0x8000) >> 16,
+        "This rounds to the nearest, whatever the noise is. Add the noise instead of one half.",
+    ),
+)
 def stochastic(bits: int, noise: int) -> int:
     return (bits + noise) >> 16
 

@@ -121,8 +121,27 @@ def recipe(order: Sequence[str]) -> dict[str, float]:
         mine.iterate(order, iteration)
         right.iterate(STEPS, iteration)
         if not np.allclose(mine.weights, right.weights, rtol=1e-9, atol=0):
-            raise WrongAnswer(_first_wrong(iteration, mine.weights - before, right.weights - before, right))
+            said = _first_wrong(iteration, mine.weights - before, right.weights - before, right)
+            raise WrongAnswer(" ".join([said, *_out_of_order(order)]))
     return {}
+
+
+REASONS = (
+    ("backward", "unscale", "There is nothing to divide by the scale before the backward pass."),
+    ("unscale", "update scale", "Gradients must be divided by the scale that multiplied their loss."),
+    ("check", "update scale", "Whether the scale shrinks or may grow depends on the check for overflow."),
+    ("unscale", "clip", "A limit for the length of the gradients holds after they are divided by the scale."),
+    ("check", "update weights", "Look for inf and nan before the weights change."),
+)
+
+
+def _out_of_order(order: Sequence[str]) -> list[str]:
+    """Why the first two steps that come in the wrong order must change places."""
+    return [
+        f"Your `{later}` comes before `{earlier}`. {reason}"
+        for earlier, later, reason in REASONS
+        if list(order).index(later) < list(order).index(earlier)
+    ][:1]
 
 
 def _first_wrong(iteration: int, got: np.ndarray, expected: np.ndarray, right: Training) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer
 from gpulab.content.lab_11_triton_and_fusion.exercises import EPSILON, FEWEST, GRAPHS, panels
 
@@ -69,6 +70,20 @@ def gelu_dropout_back(inputs: Arrays, sizes: Sizes) -> Expected:
     return {"out": inputs["grad"] * slope * _kept(inputs, sizes)}
 
 
+@usual_slips(
+    (
+        lambda inputs, sizes: {"out": np.maximum(inputs["x"] @ inputs["w"], 0) + inputs["bias"]},
+        "The same happens if the bias is added after the ReLU. Add it before.",
+    ),
+    (
+        lambda inputs, sizes: {"out": np.maximum(inputs["x"] @ inputs["w"], 0)},
+        "The same happens if the bias is left out.",
+    ),
+    (
+        lambda inputs, sizes: {"out": inputs["x"] @ inputs["w"] + inputs["bias"]},
+        "The same happens if the ReLU is left out.",
+    ),
+)
 def linear(inputs: Arrays, sizes: Sizes) -> Expected:
     return {"out": np.maximum(inputs["x"] @ inputs["w"] + inputs["bias"], 0)}
 

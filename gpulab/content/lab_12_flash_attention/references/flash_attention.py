@@ -24,6 +24,28 @@ def forward(inputs: Arrays, sizes: Sizes) -> Expected:
     return attend(inputs["q"], inputs["k"], inputs["v"])
 
 
+def _maximum_of_a_lane(inputs: Arrays, sizes: Sizes) -> Expected:
+    """Of the first sixteen keys: lane t of four has columns 2t, 2t + 1, 2t + 8 and 2t + 9 of its row."""
+    scores = inputs["q"] @ inputs["k"].T
+    lane = np.arange(scores.shape[1]) % 8 // 2
+    largest = np.stack([scores[:, lane == t].max(axis=1) for t in range(4)])
+    weights = np.exp(scores - largest[lane].T)
+    return {"out": weights @ inputs["v"] / weights.sum(axis=1, keepdims=True)}
+
+
+@usual_slips(
+    *usual_mistakes(tiles=(1, 16, 32)),
+    (
+        _maximum_of_a_lane,
+        "The same happens if each lane subtracts the largest of its own scores. Four lanes have a "
+        "row together, so "
+        "they must exchange their maxima, as they exchange their sums.",
+    ),
+)
+def cores(inputs: Arrays, sizes: Sizes) -> Expected:
+    return forward(inputs, sizes)
+
+
 def _behind(sizes: Sizes) -> np.ndarray:
     return seen(int(sizes["n"]), int(sizes["m"]))
 
@@ -44,7 +66,7 @@ def backward(inputs: Arrays, sizes: Sizes) -> Expected:
 
 REFERENCES: dict[str, Callable[..., Any]] = {
     "attention.flash": forward,
-    "attention.cores": forward,
+    "attention.cores": cores,
     "attention.blocks": causal,
     "attention.backward": backward,
 }

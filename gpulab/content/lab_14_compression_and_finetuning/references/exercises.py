@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer
 from gpulab.content.lab_14_compression_and_finetuning.exercises import PAIRS
 
@@ -123,6 +124,16 @@ def _log_softmax(x: np.ndarray) -> np.ndarray:
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
+@usual_slips(
+    (
+        lambda inputs, sizes: serve({**inputs, "adapter": np.zeros_like(inputs["adapter"])}, sizes),
+        "The same happens if all rows use adapter 0. `adapter` names the one that each row uses.",
+    ),
+    (
+        lambda inputs, sizes: {"out": inputs["x"] @ inputs["weight"].T},
+        "The same happens if no adapter is used.",
+    ),
+)
 def serve(inputs: Arrays, sizes: Sizes) -> Expected:
     a, b = (inputs[name][inputs["adapter"]] for name in ("a", "b"))
     down = np.einsum("nrd,nd->nr", a, inputs["x"])

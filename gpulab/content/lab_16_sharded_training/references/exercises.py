@@ -119,6 +119,18 @@ def zero2_step(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
     return {"weights": master, "master": master, "momentum": momentum, "variance": variance}
 
 
+def _summed(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
+    found, ranks = gather_layers(inputs, sizes), len(inputs["x"])
+    return {name: array * (ranks if name.startswith("slopes") else 1) for name, array in found.items()}
+
+
+@usual_slips(
+    (
+        _summed,
+        "The same happens if the gradients of the ranks are added and not averaged. Divide by the "
+        "number of ranks.",
+    ),
+)
 def gather_layers(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
     """Each rank's batch through the whole layers, and the mean of the ranks' gradients."""
     given: Any = grouped(inputs)

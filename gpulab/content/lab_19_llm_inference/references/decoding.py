@@ -128,6 +128,11 @@ def cut(logits: list[float], temperature: float, top_k: int, top_p: float) -> di
     return {token: weights[token] / left for token in kept}
 
 
+PLACE_FOR_TOKEN = (
+    "`choose` returns a place in the list that it was given. Return the token that stands at this place."
+)
+
+
 def sample(ask: Ask, logits: list[float], temperature: float, top_k: int, top_p: float) -> dict[str, float]:
     def play(choose: branches.Choose) -> int:
         token = ask(choose, logits, temperature, top_k, top_p)
@@ -135,8 +140,14 @@ def sample(ask: Ask, logits: list[float], temperature: float, top_k: int, top_p:
             raise WrongAnswer(f"it returns {token}, which is no token from 0 to {len(logits) - 1}")
         return token
 
-    found = branches.distribution(play)
-    branches.compare(found, cut(logits, temperature, top_k, top_p), "it returns token {answer}")
+    found, should = branches.distribution(play), cut(logits, temperature, top_k, top_p)
+    try:
+        branches.compare(found, should, "it returns token {answer}")
+    except WrongAnswer as wrong:
+        places: dict[Hashable, float] = dict(enumerate(should.values()))  # the likeliest token first
+        if all(abs(found.get(place, 0.0) - p) < 1e-6 for place, p in places.items()):
+            raise WrongAnswer(f"{wrong}. {PLACE_FOR_TOKEN}") from None
+        raise
     return {}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer
 from gpulab.content.lab_21_edge.exercises import choices, ways
 
@@ -33,6 +34,12 @@ def plan(
     return list(found[0][1:]) if found else None
 
 
+@usual_slips(
+    (
+        lambda modes, period, idle, sleep, battery: energy(modes, period, idle, [sleep[0], 0.0], battery),
+        "Going to sleep and waking up costs energy as well: the second number of `sleep`, once a period.",
+    ),
+)
 def energy(
     modes: Sequence[Any], period: float, idle: float, sleep: Sequence[float], battery: float
 ) -> list[Any]:
@@ -40,7 +47,19 @@ def energy(
     return [mode, how, joules, battery * period / joules]
 
 
+@usual_slips(
+    (
+        lambda arrivals, times, limit: _played(arrivals, times, limit, oldest=True),
+        "This keeps the older frame and drops the new one. The new one takes the place of the frame "
+        "that waits.",
+    ),
+)
 def deadline(arrivals: Sequence[int], times: Sequence[int], limit: int) -> list[int]:
+    return _played(arrivals, times, limit)
+
+
+def _played(arrivals: Sequence[int], times: Sequence[int], limit: int, oldest: bool = False) -> list[int]:
+    """How the frames went; with `oldest`, a frame that waits keeps its place."""
     ages: list[int] = []
     free, dropped = 0, 0
     waiting: int | None = None
@@ -56,7 +75,7 @@ def deadline(arrivals: Sequence[int], times: Sequence[int], limit: int) -> list[
             free = start(frame, at)
         else:
             dropped += waiting is not None
-            waiting = frame
+            waiting = waiting if oldest and waiting is not None else frame
     if waiting is not None:
         start(waiting, free)
     late = sum(age > limit for age in ages)
@@ -227,6 +246,17 @@ def place(answer: Any, layers: Sequence[Sequence[int]], first: int, memory: int)
 # ---------------------------------------------------------------- learning where the data is
 
 
+def _sent_to_those_that_answer(weights: list[float], replies: Sequence[Any], bits: int) -> list[Any]:
+    new, _, back = federated(weights, replies, bits)
+    return [new, 4 * len(weights) * sum(reply is not None for reply in replies), back]
+
+
+@usual_slips(
+    (
+        _sent_to_those_that_answer,
+        "The server sends its weights to every device, because it cannot know which of them will answer.",
+    ),
+)
 def federated(weights: list[float], replies: Sequence[Any], bits: int) -> list[Any]:
     heard = [reply for reply in replies if reply is not None]
     samples = sum(count for count, _ in heard)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer
 from gpulab.content.lab_17_model_parallelism.references.exercises import parse_schedule
 from gpulab.subjects.distributed.layouts import WAYS, NoLayout, cost
@@ -119,6 +120,13 @@ def timetable(
 # ---------------------------------------------------------------- training
 
 
+@usual_slips(
+    (
+        lambda inputs, sizes: train(inputs, {**sizes, "rate": sizes["rate"] * sizes["batches"]}),
+        "The same happens if the gradients of the micro-batches' mean losses are added. Divide by "
+        "their number.",
+    ),
+)
 def train(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
     """The same training in one process, in float64; ranks between the first and the last keep their table."""
     table, weights = inputs["table"].copy(), inputs["weight"].copy()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes
 from gpulab.content.lab_23_asynchronous_pipelines.ampere import RING_TILE
 from gpulab.content.lab_23_asynchronous_pipelines.hopper import BULK_TILE
@@ -25,8 +26,23 @@ def tile(inputs: Arrays, sizes: Sizes) -> Expected:
     return {"out": inputs["a"].transpose(1, 0, 2)}
 
 
+def _box_without_the_border(inputs: Arrays, sizes: Sizes) -> Expected:
+    return _blurred(np.pad(inputs["a"].astype(np.float64), (0, 2)))
+
+
+@usual_slips(
+    (
+        _box_without_the_border,
+        "The same happens if the box begins at the block's first element. Its border begins a row "
+        "and a column before.",
+    ),
+)
 def edge(inputs: Arrays, sizes: Sizes) -> Expected:
-    a = np.pad(inputs["a"].astype(np.float64), 1)
+    return _blurred(np.pad(inputs["a"].astype(np.float64), 1))
+
+
+def _blurred(a: np.ndarray) -> Expected:
+    """The inner elements of `a`, each with a share of its four neighbours."""
     around = a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:]
     return {"out": 0.5 * a[1:-1, 1:-1] + 0.125 * around}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes
 
 from .softmax import attention
@@ -21,13 +22,26 @@ def _masked(inputs: Arrays, seen: np.ndarray) -> Expected:
     return {"out": attention(np.where(seen, q @ k.T, -np.inf), v)[0]}
 
 
+@usual_slips(
+    (
+        lambda inputs, sizes: _masked(inputs, _listed(inputs, sizes)),
+        "The same happens if queries see all keys of their blocks. In the block on the diagonal, the "
+        "keys after a "
+        "query's own place must be masked.",
+    ),
+)
 def blocks(inputs: Arrays, sizes: Sizes) -> Expected:
+    return _masked(inputs, np.tril(_listed(inputs, sizes)))
+
+
+def _listed(inputs: Arrays, sizes: Sizes) -> np.ndarray:
+    """Which keys are in the blocks that each query's list names."""
     n = int(sizes["n"])
     seen = np.zeros((n, n), bool)
     for row, (there, listed) in enumerate(zip(inputs["counts"], inputs["lists"], strict=True)):
         for block in listed[: int(there)].astype(int):
             seen[row * BLOCK : (row + 1) * BLOCK, block * BLOCK : (block + 1) * BLOCK] = True
-    return _masked(inputs, np.tril(seen))
+    return seen
 
 
 def mask(inputs: Arrays, sizes: Sizes) -> Expected:

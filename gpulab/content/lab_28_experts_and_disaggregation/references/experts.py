@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer
 
 Arrays = Mapping[str, np.ndarray]
@@ -23,6 +24,25 @@ def limited(scores: Sequence[float], nodes: int, most: int, k: int) -> list[int]
     return sorted(sorted(there, key=lambda expert: scores[expert], reverse=True)[:k])
 
 
+def _last_node_only(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
+    """Of each token only what the last node adds that has one of its experts."""
+    of_node = int(sizes["per_node"]) * inputs["expert"].shape[1]
+    node = inputs["choice"] // of_node
+    last = node == node.max(axis=-1, keepdims=True)
+    return dispatch({**inputs, "weight": np.where(last, inputs["weight"], 0)}, sizes)
+
+
+@usual_slips(
+    (
+        lambda inputs, sizes: dispatch({**inputs, "weight": np.ones_like(inputs["weight"])}, sizes),
+        "The same happens if the experts' results are added without their weights.",
+    ),
+    (
+        _last_node_only,
+        "The same happens if the sum that the last node returns replaces those of the nodes before. "
+        "Add them up.",
+    ),
+)
 def dispatch(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
     """Each token through all of its experts, each a linear layer with ReLU, weighted and added up."""
     experts = np.concatenate(inputs["expert"])
