@@ -37,7 +37,8 @@ class Resources:
     barriers: int = 0
 
 
-# From 9.0 on the linker's figure for shared memory includes what the system takes of every block.
+# From 9.0 on the linker's figure for shared memory includes what the system takes of every block; that of the
+# program ptxas, which `link_extended` asks, does not.
 RESERVED_SHARED_BYTES = 1024
 RESERVED_SINCE: Capability = (9, 0)
 
@@ -109,7 +110,7 @@ def resources(
     figures = {name: int(m[1]) for name, pattern in FIGURES.items() if (m := re.search(pattern, used))}
     if "registers" not in figures:
         raise CompileError(entry, f"ptxas did not say what the kernel takes:\n{log.strip()}")
-    if cc >= RESERVED_SINCE and figures["shared_bytes"]:
+    if cc >= RESERVED_SINCE and figures["shared_bytes"] and not extends_shared(ptx):
         figures["shared_bytes"] -= RESERVED_SHARED_BYTES
     # Linked like this, ptxas ignores setmaxnreg, for which it would allot all that the kernel may have.
     figures["registers"] = registers_at_entry(ptx, entry, max_registers) or figures["registers"]
