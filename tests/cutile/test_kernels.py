@@ -13,7 +13,7 @@ pytest.importorskip("cuda.tile", reason="cuTile is not installed")
 
 import gpulab
 from gpulab import cupy as cp
-from gpulab import device, machine, profile, sanitize
+from gpulab import device, machine, profile, sanitize, trace
 from gpulab import tile as ct
 from gpulab.simulator.compile import cutile
 
@@ -160,6 +160,14 @@ def test_a_report_has_the_lines_of_python() -> None:
     report = profile(ct.launch, 0, (8,), kernels.add, (a, a, c, TILE))
     assert report["global_load_bytes"] == 2 * a.nbytes
     assert "ct.store(c, index=(i,), tile=x + y)" in str(report.lines)
+
+
+def test_a_kernel_is_stepped_through_line_by_line() -> None:
+    a, c = cp.ones(256, np.float32), cp.zeros(256, np.float32)
+    stepped = trace(ct.launch, 0, (2,), kernels.add, (a, a, c, TILE))
+    assert any(step.text.startswith("ct.store(c, index=(i,)") for step in stepped.steps)
+    assert "compiler of add does not say where they are" in " ".join(str(stepped).split())
+    assert (c == 2).all()
 
 
 def test_a_time_is_modelled() -> None:
