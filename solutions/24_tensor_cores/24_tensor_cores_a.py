@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 24A · Tensor cores that read by themselves: Hopper
 #
-# **2.5 to 4 hours.** You have done lab 23 (copies by the tile, mbarriers, warps with roles) and lab 06B, where a warp loaded
+# **3 to 5 hours.** You have done lab 23 (copies by the tile, mbarriers, warps with roles) and lab 06B, where a warp loaded
 # fragments into registers and multiplied them. You need no GPU: the kernels run on a simulated **H100**.
 #
 # Lab 06B's kernel spent most of its instructions on moving operands from shared memory to registers. Hopper's
@@ -24,7 +24,7 @@
 #
 # 1. write the 64 bits that tell a tensor core where its operand lies;
 # 2. let 128 threads multiply tiles that the copy engine has brought, and know which thread holds which sum;
-# 3. copy the next tile while this one is multiplied;
+# 3. copy the next tile while this one is multiplied, and multiply the next one while this one is finished;
 # 4. say what a sum of eight-bit products loses on Hopper, and avoid it;
 # 5. find a missing proxy fence, which no test of the result can show.
 
@@ -403,8 +403,126 @@ except Exception as error:
     print(error)
 
 # %% [markdown]
-# **Why.** This is the loop of every fast matrix product on Hopper. CUTLASS calls it *warp-specialised*; its *pingpong*
-# form has two warpgroups of consumers that take turns, so that one multiplies while the other stores its tile.
+# **Why.** This is the loop of every fast matrix product on Hopper. CUTLASS calls it *warp-specialised*.
+#
+# ### Two warpgroups take turns
+#
+# One gap is left. While the warpgroup stores a tile, or applies an activation to it, the tensor cores have
+# nothing to do. Therefore CUTLASS's fastest kernels for Hopper have two warpgroups of consumers. While one
+# finishes its tile, the other one multiplies. CUTLASS calls this **pingpong**.
+#
+# ![Two warpgroups in turn: while one multiplies its tile, the other applies gelu to the tile before and stores it. The tensor cores always have a tile to multiply.](drawings/pingpong.svg)
+#
+# **Predict.** The products of a tile take 600 cycles, and everything after them takes 500. There are 8 tiles.
+# How many times as fast as one warpgroup are two that take turns?
+
+# %%
+gpulab.predict("tensor.turns", ...)
+
+# %% [markdown]
+# Both warpgroups read from one ring of slots, so each must know when its steps come. Can it just wait at
+# `full` of its first step? No. Parity tells only two consecutive phases apart. If a tile has four steps, the first
+# step of the second tile is phase 1 of slot 1. At the start, phase 0 has not ended, and `wait(full, 1)` takes
+# the phase *before* it for the one that it is waiting for (lab 23). So the warpgroups hand over
+# their turn by two more mbarriers, and each looks at the ring only when the other one has gone through its
+# part of it.
+#
+# **Do.** Write `pingpong(a, b, c)`: `c` = gelu(a · bᵀ).
+#
+# - Shapes and types are those of `overlap`. `gelu` is given; apply it to every sum.
+# - 288 threads a block: warpgroups 0 and 1 multiply, warp 8 copies.
+# - One block for each 64 rows of `a`. It makes the n / 64 tiles of these rows in order: warpgroup 0 makes the
+#   tiles with even numbers, warpgroup 1 those with odd ones.
+# - One ring of three slots, as in `overlap`, for all steps of all tiles of a block.
+# - `turn[g]` is initialised for four arrivals: one lane of each warp of the other warpgroup arrives, as soon as its
+#   last products have been asked for. Warpgroup 0 begins.
+# - **Budget:** each warpgroup makes every other tile; one block for 64 rows; one block barrier; three slots
+#   used in turn; otherwise as for `overlap`.
+#
+# About 35 and 2 lines, many of them from `overlapping`.
+
+
+# %% nbgrader={"grade": false, "grade_id": "pingpong-kernel", "locked": false, "schema_version": 3, "solution": true, "task": false}
+pingponging = cp.RawKernel(
+    HEAD
+    + r"""
+__device__ float gelu(float x) { return x / 2 * (1 + erff(x * 0.70710678f)); }
+
+extern "C" __global__ void pingponging(
+    const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, float* c, int n, int k) {
+    extern __shared__ __align__(1024) __half slots[];
+    __shared__ u64 full[3], empty[3], turn[2];
+    int t = threadIdx.x, group = t / 128, row = blockIdx.x * 64, steps = k / 64, tiles = n / 64;
+    // ### BEGIN SOLUTION
+    if (t < 3) {
+        initialise(&full[t], 1);
+        initialise(&empty[t], 4);
+    }
+    if (t < 2) initialise(&turn[t], 4);
+    __syncthreads();
+    if (group == 2) {
+        if (t == 256)
+            for (int p = 0; p < tiles * steps; p++) {
+                int s = p % 3;
+                wait(&empty[s], (p / 3 & 1) ^ 1);
+                expect(&full[s], 16384);
+                copy(slots + s * 8192, &a, p % steps * 64, row, &full[s]);
+                copy(slots + s * 8192 + 4096, &b, p % steps * 64, p / steps * 64, &full[s]);
+            }
+        return;
+    }
+    float d[32];
+    for (int tile = group; tile < tiles; tile += 2) {
+        wait(&turn[group], (tile / 2 & 1) ^ (group == 0));
+        for (int step = 0; step < steps; step++) {
+            int p = tile * steps + step, s = p % 3;
+            wait(&full[s], p / 3 & 1);
+            u64 left = descriptor(slots + s * 8192), right = descriptor(slots + s * 8192 + 4096);
+            begin_products();
+            for (int i = 0; i < 4; i++) multiply(d, left + 2 * i, right + 2 * i, step + i > 0);
+            end_products();
+            wait_products<1>();
+            if (t % 32 == 0 && step > 0) ptx::mbarrier_arrive(&empty[(p - 1) % 3]);
+        }
+        if (t % 32 == 0) ptx::mbarrier_arrive(&turn[1 - group]);
+        wait_products<0>();
+        if (t % 32 == 0) ptx::mbarrier_arrive(&empty[(tile * steps + steps - 1) % 3]);
+        for (int i = 0; i < 32; i++) d[i] = gelu(d[i]);
+        store(d, c + row * n + tile * 64, n);
+    }
+    // ### END SOLUTION
+}
+""",
+    "pingponging",
+)
+
+
+# %% nbgrader={"grade": false, "grade_id": "pingpong", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def pingpong(a, b, c):
+    (m, k), n = a.shape, b.shape[0]
+    ### BEGIN SOLUTION
+    maps = [gpulab.tensor_map(x, (64, 64), swizzle=128) for x in (a, b)]
+    pingponging((m // 64,), (288,), (*maps, c, cp.int32(n), cp.int32(k)), shared_mem=3 * 16384)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "pingpong-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("tensor.pingpong", pingpong)
+
+# %% [markdown]
+# **See.** Four tiles of two steps each. Find the moments at which one warpgroup waits for its turn and the
+# other one works on its tile.
+
+# %%
+gpulab.need(pingpong)
+weight = cp.asarray(numbers.standard_normal((256, 128)).astype(np.float16))
+activations = cp.empty((64, 256), cp.float32)
+gpulab.timeline(pingpong, a[:64, :128].copy(), weight, activations)
+
+# %% [markdown]
+# **Why.** The tensor cores get their next tile before the last one has been stored. The price is registers: both
+# warpgroups hold sums. With larger tiles, CUTLASS's *cooperative* form instead lets both warpgroups work on
+# halves of the same tile.
 #
 # ## 4 · Sums of eight-bit numbers
 #
@@ -731,6 +849,7 @@ gpulab.recap("24")
 # | go on along k | start + 32 bytes: + 2 in the descriptor |
 # | multiply | `wgmma.fence`, `wgmma.mma_async`, `wgmma.commit_group`, `wgmma.wait_group n` |
 # | free a slot | wait until its products are complete, then arrive at `empty` |
+# | multiply while a tile is finished | two warpgroups that take turns, by an mbarrier for each |
 # | sum FP8 | add to float32 registers every 128 of k |
 # | multiply what threads wrote | `fence_proxy_async` by each of them, then a barrier |
 #

@@ -236,6 +236,18 @@ def test_static_memory_beyond_48_kib_is_given_to_cutile_alone() -> None:
         resources(of_cutile.replace("ld.shared.u32", "ld.shared.u31"), (8, 0), "k")
 
 
+def test_cutiles_large_shared_memory_goes_with_instructions_that_only_one_gpu_has() -> None:
+    """``sm_90a``, not ``sm_90``: ptxas takes no PTX for the first as the second."""
+    if not has_ptxas():
+        pytest.skip("nvidia-cuda-nvcc is not installed")
+    body = ".shared .align 4 .b8 big[65536];\n.reg .b32 %r<2>;\nld.shared.u32 %r1, [big+65532];\nst.shared.u32 [big], %r1;\nwgmma.fence.sync.aligned;\nret;"
+    text = (
+        ".version 8.0\n.target sm_90a\n.address_size 64\n"
+        f".visible .global .align 8 .b8 {OF_A_TILE}[64];\n.visible .entry k() {{\n{body}\n}}\n"
+    )
+    assert resources(text, (9, 0), "k").shared_bytes == 65536
+
+
 def has_ptxas() -> bool:
     from gpulab.simulator.compile.extended import _ptxas
 

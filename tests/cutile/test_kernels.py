@@ -13,8 +13,9 @@ pytest.importorskip("cuda.tile", reason="cuTile is not installed")
 
 import gpulab
 from gpulab import cupy as cp
-from gpulab import device, machine, profile, sanitize
+from gpulab import device, machine, profile, sanitize, trace
 from gpulab import tile as ct
+from gpulab.simulator.compile import cutile
 
 from . import kernels
 
@@ -135,11 +136,38 @@ def test_two_gpus_in_one_process_get_a_kernel_each(gpus: Callable[[str], None]) 
     assert seen == [(8, 0), (8, 9), (8, 0)]
 
 
+@pytest.mark.parametrize(("name", "products"), [("H100", "wgmma"), ("B200", "tcgen05")])
+def test_newer_gpus_multiply_with_their_own_tensor_cores_and_say_that_the_tma_is_left_out(
+    name: str, products: str, gpus: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    cutile._say_without_tma.cache_clear()
+    gpus(name)
+    rng = np.random.default_rng(2)
+    a, b = (torch.from_numpy(rng.normal(size=(128, 128))).half() for _ in range(2))
+    c = torch.zeros(128, 128)
+    seen: list[str] = []
+    with device.current().observed(lambda launch: seen.append(launch.kernel.ptx)):
+        for _ in range(2):
+            ct.launch(0, (1, 1), kernels.matmul, (a, b, c, 128, 128, 64))
+    torch.testing.assert_close(c, a.float() @ b.float(), rtol=1e-3, atol=1e-3)
+    assert f"{products}.mma" in seen[0]
+    assert "cp.async.bulk.tensor" not in seen[0]
+    assert capsys.readouterr().out.count("compiled without the TMA") == 1
+
+
 def test_a_report_has_the_lines_of_python() -> None:
     a, c = cp.ones(1024, np.float32), cp.zeros(1024, np.float32)
     report = profile(ct.launch, 0, (8,), kernels.add, (a, a, c, TILE))
     assert report["global_load_bytes"] == 2 * a.nbytes
     assert "ct.store(c, index=(i,), tile=x + y)" in str(report.lines)
+
+
+def test_a_kernel_is_stepped_through_line_by_line() -> None:
+    a, c = cp.ones(256, np.float32), cp.zeros(256, np.float32)
+    stepped = trace(ct.launch, 0, (2,), kernels.add, (a, a, c, TILE))
+    assert any(step.text.startswith("ct.store(c, index=(i,)") for step in stepped.steps)
+    assert "compiler of add does not say where they are" in " ".join(str(stepped).split())
+    assert (c == 2).all()
 
 
 def test_a_time_is_modelled() -> None:
@@ -199,8 +227,6 @@ def test_tuning_takes_what_moves_the_least_memory(capsys: pytest.CaptureFixture[
 
 
 def test_the_compilers_folder_is_made_once() -> None:
-    from gpulab.simulator.compile import cutile
-
     folder = cutile._toolchain().parent
     before = {file: file.stat().st_ctime_ns for file in folder.iterdir()}
     cutile._toolchain.cache_clear()

@@ -13,7 +13,7 @@ import torch
 pytest.importorskip("nvidia_cutlass_dsl", reason="CuTe DSL is not installed")
 
 from gpulab import cupy as cp
-from gpulab import cutlass, device, machine, profile, sanitize
+from gpulab import cutlass, device, machine, profile, sanitize, trace
 from gpulab.cutlass import cute
 from gpulab.cutlass.cute.runtime import from_dlpack
 from gpulab.simulator import simt
@@ -144,6 +144,16 @@ def test_a_report_has_the_lines_of_python(double: Any) -> None:
     report = profile(double, a, c, 8)
     assert report["global_load_bytes"] == a.nbytes
     assert "c[i] = a[i] * 2.0" in str(report.lines)
+
+
+def test_a_kernel_is_stepped_through_line_by_line(add: Any) -> None:
+    """The first block is full; the last one has 1000 − 7 · 128 = 104 threads, so 8 lanes of its last warp."""
+    a, c = np.ones(N, np.float32), np.zeros(N, np.float32)
+    stepped = trace(add, a, a, c, threads=[0, (7, 96)])
+    lanes = {step.warp: step.mask for step in stepped.steps if step.text.startswith("c[i] = a[i]")}
+    assert lanes == {0: 0xFFFFFFFF, 3: 0xFF}
+    assert "compiler of add_kernel does not say" in " ".join(str(stepped).split())
+    assert (c == 2).all()
 
 
 def test_a_time_is_modelled(add: Any) -> None:

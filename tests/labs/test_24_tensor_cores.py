@@ -24,6 +24,8 @@ LAB = "24_tensor_cores"
     "stem, label",
     [
         ("overlap_waits_for_what_it_asked_for", "products in flight"),
+        ("pingpong_by_one_warpgroup", "products of one warpgroup"),
+        ("pingpong_begins_the_ring_again", "phases of an mbarrier"),
         ("promote_after_every_product", "waits for products"),
         ("pair_copies_all_of_b", "bytes copied in"),
         ("order_row_by_row", "strips"),

@@ -9,14 +9,14 @@ from gpulab.analysis.machine.pipes import pipe_of_ptx
 from gpulab.analysis.machine.warp import cycles, latency_of
 from gpulab.analysis.profile.matrix import matrix_dtype
 from gpulab.simulator.compile.machine_code import MachineInstruction
-from gpulab.simulator.observe import Counters
+from gpulab.simulator.observe import Counters, Pipelines
 from tests.simt.launching import launch
 from tests.simt.test_wgmma import ONES, SHARED_BYTES, arguments
 from tests.simt.wgmma_kernels import Form, kernel
 
 
-def counted(form: Form, threads: int = 128, grid: int = 1):
-    counters = Counters()
+def counted(form: Form, threads: int = 128, grid: int = 1, observer=None):
+    counters = observer or Counters()
     given = arguments(np.zeros((threads, max(form.registers, 8)), "f4"), threads)
     given |= {
         "c": np.zeros((threads, form.registers), "f4"),
@@ -62,6 +62,13 @@ def test_a_product_counts_its_operations_and_the_bytes_it_reads(form, read, flop
     assert counts.total("warps", "matrix_wait") == 4 * warpgroups
     (instruction,) = (i for i in counts.instructions if i.parts[1:2] == ("mma_async",))
     assert matrix_dtype(instruction) == dtype and pipe_of_ptx(instruction) == "tensor"
+
+
+def test_the_warpgroup_that_has_most_products_is_looked_at_alone():
+    """Two warpgroups in each of three blocks ask for one product each."""
+    found = counted(Form(8, "f32", "f16", "f16"), 256, 3, Pipelines())
+    assert found.warpgroup_products_made == 6
+    assert found.warpgroup_products_most == 1
 
 
 def test_half_of_a_sparse_products_operations_are_none():

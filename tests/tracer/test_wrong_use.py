@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -82,9 +84,9 @@ def test_a_device_function_is_no_kernel():
 def test_a_kernel_without_source_says_what_can_be_stepped_through(tmp_path):
     path = tmp_path / "square.ptx"
     code = 'extern "C" __global__ void square(float* x) { x[threadIdx.x] *= x[threadIdx.x]; }'
-    path.write_text(cuda_c_module(code).ptx)
+    path.write_text(re.sub(r"(?m)^\s*\.loc\s.*$", "", cuda_c_module(code).ptx))
     square = cp.RawModule(path=str(path)).get_function("square")
-    with pytest.raises(CannotTrace, match=r"variables of square are; kernels of numba and CUDA C\+\+"):
+    with pytest.raises(CannotTrace, match="PTX of square does not say which source lines"):
         gpulab.trace(square, (1,), (4,), (cp.ones(4, cp.float32),))
 
 

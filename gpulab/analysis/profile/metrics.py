@@ -612,6 +612,12 @@ _TABLE: tuple[Metric, ...] = (
         ("warpgroup_products_behind", "warpgroup_products_made"),
     ),
     Metric(
+        "warpgroup_products_most",
+        "products",
+        "wgmma: products of the warpgroup that has most; summed over launches, which run in turn",
+        fact="warpgroup_products_most",
+    ),
+    Metric(
         "registers",
         "registers",
         "registers per thread, as ptxas allots them",

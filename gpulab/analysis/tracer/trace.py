@@ -15,7 +15,7 @@ from gpulab.simulator import device as devices
 from gpulab.simulator import simt
 from gpulab.simulator.compile import is_learners
 from gpulab.simulator.device.simulated import Simulator, scratch
-from gpulab.simulator.ptx import source_variables
+from gpulab.simulator.ptx import Module, source_variables
 from gpulab.simulator.simt.memory import Variables
 
 from . import stepping
@@ -38,6 +38,11 @@ HOW = (
     f"{NONE}: not set yet, or no value that the compiler kept. Compiled without optimisation, so that there "
     "is a value to look at: the instructions are others than those that are counted."
 )
+LINES_ONLY = (
+    "A row is a source line that a thread has executed. lanes: those of the warp that took part, lane 0 the "
+    "lowest bit. There are no variables, because the compiler of {kernel} does not say where they are. The "
+    "code is optimised, so lines follow one another as the compiler has ordered them."
+)
 
 
 class Trace(Shown):
@@ -53,6 +58,7 @@ class Trace(Shown):
         launch: devices.Launch,
         fault: simt.KernelFault | None,
     ):
+        self._how = HOW if launch.kernel.with_variables else LINES_ONLY.format(kernel=kernel)
         self.kernel, self.threads, self.fault = kernel, tuple(threads), fault
         self._grid, self._block = launch.grid, launch.block
         self.steps, self.every, self.dropped = steps.steps, steps.every, steps.dropped
@@ -73,7 +79,7 @@ class Trace(Shown):
         name = next((n for n in self._order if _written(n) == variable), None)
         if name is None:
             raise CannotTrace(
-                f"trace: there is no variable {variable!r}; there are {', '.join(self.variables)}."
+                f"trace: there is no variable {variable!r}; there are {', '.join(self.variables) or 'none'}."
             )
         who = self.threads[thread]
         return [step.values[who].get(name) for step in self.steps if who in step.values]
@@ -93,7 +99,7 @@ class Trace(Shown):
             pieces.append(Note(f"{self.dropped:,} more rows were not kept: ask for them with rows=…"))
         if self.fault is not None:
             pieces += [Note("Here the kernel was stopped:"), Block(str(self.fault))]
-        pieces.append(Note(HOW))
+        pieces.append(Note(self._how))
         return Card(tuple(pieces))
 
     def _by_warp(self) -> Iterator[tuple[tuple[int, int], list[Step]]]:
@@ -188,7 +194,8 @@ def trace(
     """Run ``run(*args, **named)`` and step through chosen threads of one launch, the first by default.
 
     `run` is a kernel with its launch shape, ``kernel[grid, block]``, a CuPy kernel, or host code that
-    launches some, of which `launch` counts from 0. `threads` are numbers that count over the whole grid, or
+    launches some, of which `launch` counts from 0. Kernels of numba and CUDA C++ are shown with their
+    variables, those of other languages line by line. `threads` are numbers that count over the whole grid, or
     pairs (block, thread). The launch really runs and leaves its results. At most `rows` rows are kept. Raises
     CannotTrace, and whatever a wrong launch raises; a fault in the kernel ends the table.
 
@@ -245,13 +252,13 @@ class _Stepper:
                 f"trace: {launch.kernel.name} is launched with {threads:,} threads; stepping runs them all "
                 f"without optimisation, so take a launch of at most {MOST_THREADS:,}."
             )
-        if launch.kernel.with_variables is None:
-            raise CannotTrace(
-                f"trace: the compiler does not say where the variables of {launch.kernel.name} are; kernels "
-                "of numba and CUDA C++ (cupy.RawKernel, cupy.RawModule) can be stepped through."
-            )
-        kernel = launch.kernel.with_variables()
+        kernel = launch.kernel.with_variables() if launch.kernel.with_variables else launch.kernel
         module = device.module(kernel.ptx)
+        if launch.kernel.with_variables is None and not _has_source(module):
+            raise CannotTrace(
+                f"trace: the PTX of {launch.kernel.name} does not say which source lines it was made from; "
+                "what was compiled from source here can be stepped through."
+            )
         _share_variables(device, launch.kernel.ptx, kernel.ptx)
         variables = source_variables(kernel.ptx)
         stops = stops_of(module, kernel.ptx, variables)
@@ -285,6 +292,12 @@ class _Stepper:
 
     def host_access(self, device: devices.SimulatedDevice, allocation: simt.Allocation, writes: bool) -> None:
         pass
+
+
+def _has_source(module: Module) -> bool:
+    """Whether an instruction comes from a line of the learner's."""
+    instructions = (i for f in module.functions.values() for block in f.blocks for i in block.instructions)
+    return any(i.location is not None and is_learners(i.location.file) for i in instructions)
 
 
 def _share_variables(device: devices.SimulatedDevice, plain: str, stepped: str) -> None:

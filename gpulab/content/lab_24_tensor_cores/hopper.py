@@ -1,4 +1,4 @@
-"""Lab 24, part A: what its five exercises ask, all kernels on the H100.
+"""Lab 24, part A: what its six exercises ask, all kernels on the H100.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
@@ -13,6 +13,12 @@
 | | | | products | – | 1 for 16 of k | |
 | | | | copies | – | 2 a step | |
 | | | | loads by threads | – | 0 | |
+| tensor.pingpong | host code, 288 threads | warpgroups in turn | of one group | all | every other tile | 5 |
+| | | | blocks | 1 a tile | 1 for 64 rows | |
+| | | | phases | 1 a step | 1 for 3 steps | |
+| | | | mixed warps | – | 0 | |
+| | | | barriers | 1 a tile | 1 | |
+| | | | products, copies, loads by threads | – | as tensor.tile | |
 | tensor.promote | host code, FP8 | sums in float32 | waits | k/32 | k/128 | 5 |
 | | | | operations | k/32 sums | k/128 sums | |
 | | | | products | – | 1 for 32 of k | |
@@ -25,6 +31,13 @@ each. A product is m64n64k16, so four a step; each of the four warps counts it. 
 copy engine fills shared memory and the tensor cores read it. If the four products of a step stay in flight
 while those of the step before are waited for, 4 · (steps − 1) / steps are in flight behind a wait on
 average: behind the last wait is nothing.
+
+**pingpong**: a block makes the n / 64 tiles of 64 rows, with k / 64 steps for each. Two warpgroups take
+turns, so the one that has more makes ⌈tiles / 2⌉ of them, with four products a step. One ring of three slots
+carries all steps of the block: ⌈tiles · steps / 3⌉ phases. An mbarrier by which the warpgroups hand over
+their turn has a phase for every other tile, which is more when a tile has one step. Waiting for parity works
+only one phase ahead. The second warpgroup that does not wait for its turn looks for a step which is
+steps / 3 phases ahead of its mbarrier: with four steps it finds the phase "before the first" and goes on.
 
 **promote**: with e4m3 a product is m64n64k32. Hopper keeps 13 fraction bits below the largest term when it
 adds (measured bit for bit by MMA-Sim), so a sum that has grown to S loses up to S · 2⁻¹³ with every
@@ -175,6 +188,21 @@ def steps(sizes: Sizes) -> int:
     return count(sizes, "k") // TILE
 
 
+def strips(sizes: Sizes) -> int:
+    """Blocks that make the tiles of 64 rows each."""
+    return count(sizes, "m") // TILE
+
+
+def tiles(sizes: Sizes) -> int:
+    """Tiles that such a block makes, one after another."""
+    return count(sizes, "n") // TILE
+
+
+def phases_in_turn(sizes: Sizes) -> int:
+    """Of a slot's mbarriers; those of the turns have one for every other tile."""
+    return max(-(-tiles(sizes) * steps(sizes) // 3), -(-tiles(sizes) // 2))
+
+
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="tensor.describe",
@@ -262,6 +290,73 @@ EXERCISES: tuple[Exercise, ...] = (
         section="3 · Copy the next tile while this one is multiplied",
     ),
     Exercise(
+        name="tensor.pingpong",
+        lab=LAB,
+        gpu=GPU,
+        correct_points=1.5,
+        evidence=LaunchTrace(arguments=halves, face="cupy"),
+        cases=tuple(shape(*each) for each in ((64, 128, 256), (64, 64, 64), (64, 256, 64), (128, 192, 320))),
+        rtol=1e-3,
+        atol=2e-2,
+        budgets=(
+            Budget(
+                "warpgroup_products_most",
+                lambda sizes: 4 * steps(sizes) * -(-tiles(sizes) // 2),
+                1.2,
+                "products of one warpgroup",
+                naive=lambda sizes: 4 * steps(sizes) * tiles(sizes),
+                why="every other tile, four products a step",
+                advice="Which tiles does each warpgroup make? One takes the even ones, the other the rest.",
+                case=EVERY,
+            ),
+            Budget(
+                "blocks",
+                strips,
+                0.5,
+                "blocks",
+                naive=blocks,
+                why="one for 64 rows of a, which makes all their tiles",
+                advice="The loop over tiles belongs into the kernel: each block makes n / 64 of them.",
+                case=EVERY,
+            ),
+            roles_apart(0.4),
+            Budget(
+                "barriers",
+                lambda sizes: 9 * strips(sizes),
+                0.4,
+                "block barriers",
+                naive=lambda sizes: 9 * strips(sizes) * (1 + tiles(sizes)),
+                why="one for each of 9 warps: the mbarriers are initialised",
+                advice="The warpgroups hand over their turn by an mbarrier. The producer does not wait "
+                "for it.",
+                case=EVERY,
+            ),
+            Budget(
+                "mbarrier_phases",
+                phases_in_turn,
+                0.4,
+                "phases of an mbarrier",
+                naive=lambda sizes: tiles(sizes) * steps(sizes),
+                why="3 slots, used in turn by all tiles of a block",
+                advice="Number the steps of a block through all of its tiles: step p is in slot p % 3.",
+                case=EVERY,
+            ),
+            _products(0.3, 16),
+            copies_budget(0.2, partial(copies, TILE)),
+            _by_threads(0.1, "shared_load_requests", "loads from shared memory"),
+        ),
+        hints=(
+            "Number the steps through all tiles: tile j has the numbers j · k/64 to (j + 1) · k/64 − 1. The "
+            "producer sends them all in this order, and a warpgroup reads those of its own tiles.",
+            "Before its i-th tile, warpgroup 1 waits for phase i of its turn, and warpgroup 0 for phase "
+            "i − 1 of its own: `wait(&turn[g], (i & 1) ^ (g == 0))`.",
+            "When the last products of a tile have been asked for, one lane of each warp arrives at the turn "
+            "of the other warpgroup. When they have been made, it frees the last slot. Then come gelu and "
+            "the stores.",
+        ),
+        section="3 · Copy the next tile while this one is multiplied",
+    ),
+    Exercise(
         name="tensor.promote",
         lab=LAB,
         gpu=GPU,
@@ -341,6 +436,16 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "registers",
         32,
         "64 · 64 / 128 = 32, of 32 bits each.",
+    ),
+    _prediction(
+        "tensor.turns",
+        "How many times as fast two warpgroups in turn are as one, for 8 tiles with 600 cycles of products "
+        "and 500 cycles of everything after them",
+        "times",
+        1.66,
+        "One warpgroup takes 8 · (600 + 500) = 8,800 cycles. With two, the tensor cores multiply without a "
+        "gap for 8 · 600 cycles and only the last 500 follow: 5,300 cycles. 8,800 / 5,300 = 1.66.",
+        0.02,
     ),
     _prediction(
         "tensor.lost",

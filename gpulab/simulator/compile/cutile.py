@@ -3,6 +3,12 @@
 cuTile writes Tile IR, which NVIDIA's `tileiras` compiles to PTX and gives to the ptxas beside it. It finds
 that ptxas by its own real path. So tileiras gets one more name, in a folder of its own, with a ptxas beside
 it that passes its input on: what comes back to cuTile is the PTX. Neither needs a driver.
+
+From Hopper on, tiles would be copied by the TMA, through tensor maps that are parameters which no Python code
+passes: tileiras puts a program for the host beside the machine code (its section ``.nv.host``), and NVIDIA's
+driver runs that program before a launch to write the maps, in the GPU's own format. Here is no such driver,
+so the compiler is told not to use the TMA. It then copies tiles by threads, and still multiplies them with
+the newest tensor cores.
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ from typing import Any
 
 from gpulab.foundation.cache_folder import cache_folder
 
-from .kernel import CompiledKernel
+from .kernel import Capability, CompiledKernel
 from .packages import Internals, MissingCompiler
 from .versions import target_of
 
@@ -37,7 +43,13 @@ PACKAGE = Internals(
         "cuda.tile._cext:default_tile_context.config",
         "cuda.tile._cext:launch",
         "cuda.tile._execution:kernel._compile",
+        "cuda.tile._ir2bytecode:BytecodeContext.load_store_hints",
     ),
+)
+WITH_TMA = (9, 0)  # the first capability whose GPUs copy tiles by themselves
+NO_TMA = (
+    "cuTile: compiled without the TMA, because the tensor maps for it are written by NVIDIA's driver. "
+    "Tiles are copied by threads here; a GPU copies them by its copy engine, with fewer instructions."
 )
 TILEIRAS = "nvidia-cuda-tileiras"
 BESIDE = ("nvvm", "lib", "include")  # what tileiras looks for in the folder above its own
@@ -144,6 +156,34 @@ def prepare() -> None:
 
     _find_compiler_bin.cache_clear = lambda: None  # type: ignore[attr-defined]
     _compile._find_compiler_bin = _find_compiler_bin
+    _leave_out_the_tma()
+
+
+def _leave_out_the_tma() -> None:
+    """For GPUs that have it, every load and store says that it may not be used."""
+    from cuda.tile._ir2bytecode import BytecodeContext
+
+    hints = BytecodeContext.load_store_hints
+
+    def load_store_hints(self: Any, latency: int | None, allow_tma: bool | None) -> Any:
+        if _capability(self.sm_arch) < WITH_TMA:
+            return hints(self, latency, allow_tma)
+        _say_without_tma()
+        return hints(self, latency, False)
+
+    BytecodeContext.load_store_hints = load_store_hints
+
+
+def _capability(architecture: str) -> Capability:
+    """That of ``sm_90``."""
+    major, minor = divmod(int("".join(filter(str.isdigit, architecture))), 10)
+    return major, minor
+
+
+@cache
+def _say_without_tma() -> None:
+    """Once in a process."""
+    print(NO_TMA)
 
 
 def tile_kernel(ptx: str, entry: str, name: str) -> CompiledKernel:

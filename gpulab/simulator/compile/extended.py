@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from .kernel import Capability
+from .versions import architecture
 
 PACKAGE = "nvidia-cuda-nvcc"
 # What ptxas says of one entry → what the linker would.
@@ -29,7 +30,7 @@ def link_extended(ptx: str, cc: Capability, max_registers: int | None) -> tuple[
     with tempfile.TemporaryDirectory(prefix="gpulab-ptxas-") as folder:
         source, made = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
         source.write_text(ptx, encoding="utf-8")
-        options = [f"-arch=sm_{cc[0]}{cc[1]}", "-v", "-lineinfo", "--enable-extended-smem=true"]
+        options = [f"-arch=sm_{architecture(cc)}", "-v", "-lineinfo", "--enable-extended-smem=true"]
         if max_registers:
             options.append(f"-maxrregcount={max_registers}")
         done = subprocess.run(

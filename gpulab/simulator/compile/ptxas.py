@@ -38,7 +38,8 @@ class Resources:
 
 
 # On 9.0, and on no other capability, the linker's figure for shared memory includes what the system takes of
-# every block.
+# every block. That of the program ptxas, which `link_extended` asks,
+# does not.
 RESERVED_SHARED_BYTES = 1024
 INCLUDES_RESERVED: Capability = (9, 0)
 
@@ -110,7 +111,7 @@ def resources(
     figures = {name: int(m[1]) for name, pattern in FIGURES.items() if (m := re.search(pattern, used))}
     if "registers" not in figures:
         raise CompileError(entry, f"ptxas did not say what the kernel takes:\n{log.strip()}")
-    if cc == INCLUDES_RESERVED and figures["shared_bytes"]:
+    if cc == INCLUDES_RESERVED and figures["shared_bytes"] and not extends_shared(ptx):
         figures["shared_bytes"] -= RESERVED_SHARED_BYTES
     # Linked like this, ptxas ignores setmaxnreg, for which it would allot all that the kernel may have.
     figures["registers"] = registers_at_entry(ptx, entry, max_registers) or figures["registers"]

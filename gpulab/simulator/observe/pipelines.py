@@ -27,7 +27,8 @@ class PipelineCounts:
     number of phases, seen to be over, of the mbarrier that has most. `bulk_bytes_arrived` is the number of
     bytes that bulk copies brought before a thread waited for them at an mbarrier. `bulk_bytes_behind` adds
     up, over these bytes, how many bytes the same block was still waiting for at that moment.
-    `warpgroup_products_made` and `warpgroup_products_behind` are the same for the products of ``wgmma``.
+    `warpgroup_products_made` and `warpgroup_products_behind` are the same for the products of ``wgmma``;
+    `warpgroup_products_most` is how many the warpgroup that has most asked for.
     """
 
     mixed_warps: int = 0
@@ -36,10 +37,11 @@ class PipelineCounts:
     bulk_bytes_behind: int = 0
     warpgroup_products_made: int = 0
     warpgroup_products_behind: int = 0
+    warpgroup_products_most: int = 0
 
 
 LOADED, STORED = 0, 1  # what a warp has done to global memory
-IN_FLIGHT, MADE = 0, 1  # where a warpgroup's products are
+IN_FLIGHT, MADE, ASKED = 0, 1, 2  # where a warpgroup's products are, and all of them
 
 
 class Pipelines(Observer):
@@ -52,7 +54,7 @@ class Pipelines(Observer):
         self._bytes_behind = 0
         self._products_made = 0
         self._products_behind = 0
-        # By the first block of a chunk: what its warps did, (2, B, warps), and products, (2, B, groups).
+        # By the first block of a chunk: what its warps did, (2, B, warps), and products, (3, B, groups).
         self._warps: dict[int, Array] = {}
         self._products: dict[int, Array] = {}
         self._over: dict[tuple[int, int], tuple[int, int]] = {}  # mbarrier → last parity, phases
@@ -67,6 +69,7 @@ class Pipelines(Observer):
             bulk_bytes_behind=self._bytes_behind,
             warpgroup_products_made=self._products_made,
             warpgroup_products_behind=self._products_behind,
+            warpgroup_products_most=max((int(p[ASKED].max()) for p in self._products.values()), default=0),
         )
 
     def access(self, access: Access) -> None:
@@ -123,17 +126,18 @@ class Pipelines(Observer):
     def product(self, index: int, warpgroups: Array, made: bool, chunk: Chunk) -> None:
         first = int(chunk.blocks[0])
         if first not in self._products:
-            self._products[first] = np.zeros((2, *warpgroups.shape), np.int64)
+            self._products[first] = np.zeros((3, *warpgroups.shape), np.int64)
         products = self._products[first]
         products[IN_FLIGHT] += -1 * warpgroups if made else warpgroups
         products[MADE] += warpgroups * made
+        products[ASKED] += warpgroups * (not made)
 
     def warp_sync(self, index: int, lanes: Array | None, masks: Array | None, chunk: Chunk) -> None:
         """At the end of a wait for products: what it was for is made, and the others are in flight."""
         products = self._products.get(int(chunk.blocks[0]))
         if products is not None and products[MADE].any():
             self._products_made += int(products[MADE].sum())
-            self._products_behind += int(products.prod(axis=0).sum())
+            self._products_behind += int((products[IN_FLIGHT] * products[MADE]).sum())
             products[MADE] = 0
 
     def _of(self, chunk: Chunk) -> Array:

@@ -94,6 +94,39 @@ DRAWINGS = (
     ),
     Drawing(
         TENSOR,
+        "pingpong",
+        "Two warpgroups in turn: while one multiplies its tile, the other applies gelu to the tile before and stores it. The tensor cores always have a tile to multiply.",
+        timeline(
+            [
+                (
+                    "warpgroup 0",
+                    [
+                        (0, 2, "multiply 0", "write"),
+                        (2, 2, "gelu 0", "good"),
+                        (4, 2, "multiply 2", "write"),
+                        (6, 2, "gelu 2", "good"),
+                    ],
+                ),
+                (
+                    "warpgroup 1",
+                    [
+                        (2, 2, "multiply 1", "write"),
+                        (4, 2, "gelu 1", "good"),
+                        (6, 2, "multiply 3", "write"),
+                        (8, 2, "gelu 3", "good"),
+                    ],
+                ),
+                (
+                    "tensor cores",
+                    [(0, 2, "0", "read"), (2, 2, "1", "read"), (4, 2, "2", "read"), (6, 2, "3", "read")],
+                ),
+            ],
+            width=520,
+            end=10,
+        ),
+    ),
+    Drawing(
+        TENSOR,
         "cut_bits",
         "When a small term is added to a large sum, the bits below the sum's 13th fraction bit are cut off.",
         column(
