@@ -38,8 +38,7 @@ class Resources:
 
 
 # On 9.0, and on no other capability, the linker's figure for shared memory includes what the system takes of
-# every block. That of the program ptxas, which `link_extended` asks,
-# does not.
+# every block. The program ptxas, which `link_extended` asks, leaves it out.
 RESERVED_SHARED_BYTES = 1024
 INCLUDES_RESERVED: Capability = (9, 0)
 
