@@ -139,6 +139,30 @@ def test_a_configuration_that_cannot_be_launched_or_is_pruned_is_out():
         triton.autotune(configs, key=["n"], prune_configs_by=prune)(squares)[(1,)](x, out, 90)
 
 
+def test_a_configuration_may_change_the_arguments_before_its_launch_and_is_not_tried_if_it_is_alone():
+    seen = []
+
+    def prepare(named):
+        seen.append((named["BLOCK"], named["n"]))
+        named["x"].fill_(3)
+
+    x, out = torch.randn(90), torch.zeros(90)
+    configs = [triton.Config({"BLOCK": 128}, pre_hook=prepare)]
+    tuned = triton.autotune(configs, key=["n"])(squares)
+    tuned[(1,)](x, out, 90)
+    assert seen == [(128, 90)] and not tuned.costs
+    assert (out == 9).all()
+    configs.append(triton.Config({"BLOCK": 256}, pre_hook=prepare))
+    triton.autotune(configs, key=["n"])(squares)[(1,)](x, out, 90)
+    assert [block for block, _ in seen[1:3]] == [128, 256] and len(seen) == 4
+
+
+def test_modules_of_triton_that_nobody_has_imported_are_there():
+    with triton.profiler.scope("a name", {"flops": 1}):
+        pass
+    assert not hasattr(triton, "no_such_module")
+
+
 def test_heuristics_fill_in_constants():
     sized = triton.heuristics({"BLOCK": lambda given: triton.next_power_of_2(given["n"])})(squares)
     x, out = torch.randn(90), torch.zeros(90)

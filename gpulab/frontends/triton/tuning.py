@@ -73,7 +73,15 @@ class Autotuner(_Around):
         if key not in self.cache:
             self.cache[key] = self._choose(key, known, args, grid, kwargs)
         self.best_config = self.cache[key]
-        return self.kernel.run(*args, grid=grid, **kwargs, **self.best_config.all_kwargs())
+        return self._launch(self.best_config, known, args, grid, kwargs)
+
+    def _launch(
+        self, config: Any, known: dict[str, Any], args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]
+    ) -> Any:
+        """One launch with a configuration, whose own hook may change the arguments before."""
+        if config.pre_hook is not None:
+            config.pre_hook({**known, **config.all_kwargs()})
+        return self.kernel.run(*args, grid=grid, **kwargs, **config.all_kwargs())
 
     def _choose(
         self,
@@ -83,13 +91,16 @@ class Autotuner(_Around):
         grid: Any,
         kwargs: dict[str, Any],
     ) -> Any:
-        """The best configuration; raises what the last one raised if none can be launched."""
+        """The best configuration, which is not tried if it is the only one; raises what the last one raised if
+        none can be launched."""
         configs = list(self.prune(self.configs, known, **kwargs)) if self.prune else self.configs
+        if len(configs) == 1:
+            return configs[0]
         costs: list[tuple[Cost, Any]] = []
         refused: LaunchError | None = None
         for config in configs:
             try:
-                costs.append((self._cost(config, args, grid, kwargs), config))
+                costs.append((self._cost(config, known, args, grid, kwargs), config))
             except LaunchError as error:
                 refused = error
         if not costs:
@@ -104,7 +115,9 @@ class Autotuner(_Around):
         )
         return chosen
 
-    def _cost(self, config: Any, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]) -> Cost:
+    def _cost(
+        self, config: Any, known: dict[str, Any], args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]
+    ) -> Cost:
         device = devices.current()
         ours = [a for a in device.memory.allocations if not a.adopted]  # the host's may be gone afterwards
         before = [(a, a.data.copy()) for a in ours]
@@ -116,7 +129,7 @@ class Autotuner(_Around):
             return counters[-1]
 
         with device.executed_by(Simulator()), device.observed(watch, alone=True):
-            self.kernel.run(*args, grid=grid, **kwargs, **config.all_kwargs())
+            self._launch(config, known, args, grid, kwargs)
         for allocation, content in before:
             allocation.data[:] = content
         for tensor, content in tensors:
