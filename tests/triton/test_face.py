@@ -78,6 +78,13 @@ def test_device_arrays_stay_on_the_device():
     assert x.copy_to_host().tolist() == [float(i * i) for i in range(8)]
 
 
+@triton.jit
+def at_least_64(x, out, n, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK >= 64)
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+
 def test_the_grid_may_be_a_function_of_the_arguments():
     x, out = torch.ones(100), torch.zeros(100)
     squares[lambda given: (triton.cdiv(given["n"], given["BLOCK"]),)](x, out, 100, BLOCK=32)
@@ -134,6 +141,11 @@ def test_a_configuration_that_cannot_be_launched_or_is_pruned_is_out():
     tuned = triton.autotune(configs, key=["n"])(squares)
     tuned[(1,)](x, out, 90)
     assert tuned.best_config is configs[1]
+    demanding = triton.autotune([triton.Config({"BLOCK": size}) for size in (32, 128)], key=["n"])(
+        at_least_64
+    )
+    demanding[(1,)](x, out, 90)
+    assert demanding.best_config.kwargs == {"BLOCK": 128}
     prune = {"early_config_prune": lambda configs, named, **_: [c for c in configs if named["n"] == 0]}
     with pytest.raises(LaunchError, match="early_config_prune left none"):
         triton.autotune(configs, key=["n"], prune_configs_by=prune)(squares)[(1,)](x, out, 90)

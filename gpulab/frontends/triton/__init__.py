@@ -22,6 +22,8 @@ def __getattr__(name: str) -> Any:
     import triton
     import triton.language
 
+    if name == "experimental":  # ours, and not Triton's, whether that is imported or not
+        return importlib.import_module(f"{__name__}.experimental")
     if name == "runtime":
         from .driver import install
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpulab.simulator import device as devices
+from gpulab.simulator.compile.kernel import AssertionDoesNotHold
 from gpulab.simulator.device import LaunchError
 from gpulab.simulator.device.simulated import Simulator
 from gpulab.simulator.observe import Counters
@@ -50,8 +51,8 @@ class Autotuner(_Around):
 
     Best is, until modelled times are validated, the fewest bytes of global memory (sectors × 32), then the
     fewest instructions; `costs` has both of each configuration, by key. A configuration that the GPU cannot
-    launch is out. The trials leave no trace in memory, nor in a report. `prune` is Triton's
-    ``early_config_prune``.
+    launch, or whose constants the kernel refuses by ``tl.static_assert``, is out. The trials leave no trace
+    in memory, nor in a report. `prune` is Triton's ``early_config_prune``.
     """
 
     def __init__(
@@ -91,17 +92,17 @@ class Autotuner(_Around):
         grid: Any,
         kwargs: dict[str, Any],
     ) -> Any:
-        """The best configuration, which is not tried if it is the only one; raises what the last one raised if
-        none can be launched."""
+        """The best configuration, which is not tried if it is the only one; raises what the last one raised
+        if none can be launched."""
         configs = list(self.prune(self.configs, known, **kwargs)) if self.prune else self.configs
         if len(configs) == 1:
             return configs[0]
         costs: list[tuple[Cost, Any]] = []
-        refused: LaunchError | None = None
+        refused: LaunchError | AssertionDoesNotHold | None = None
         for config in configs:
             try:
                 costs.append((self._cost(config, known, args, grid, kwargs), config))
-            except LaunchError as error:
+            except (LaunchError, AssertionDoesNotHold) as error:
                 refused = error
         if not costs:
             raise refused or LaunchError(f"autotune of {self.__name__}: early_config_prune left none.")
