@@ -46,13 +46,12 @@ class Tutorial:
         return f"{self.path} on {self.gpu}"
 
 
-BLAS = (r"device_blas = nvidia.*", "device_blas = None")  # cuBLAS runs on a GPU alone
 SIZES = tuple((rf"group_{x} = \[\d.*\]", f"group_{x} = [128, 64, 256, 128]") for x in "mnk")
 ADDRESSES = "finds its tensors by a table of addresses, and a tensor of the CPU has another one on the GPU"
 TUTORIALS = (
     Tutorial("06-fused-attention.py", "H100", 'test_op(1, 2, 128, 64, True, False, "bwd", "triton-fp16")'),
     Tutorial("08-grouped-gemm.py", "H100", "", (*SIZES, (r"(?m)^benchmark_.*run\(.*$", "")), ADDRESSES),
-    Tutorial("09-persistent-matmul.py", "H100", "validate(128, 128, 64, torch.float16)", (BLAS,)),
+    Tutorial("09-persistent-matmul.py", "H100", "validate(128, 128, 64, torch.float16)"),
     Tutorial("11-programmatic-dependent-launch.py", "H100", "validate(23333)"),
     Tutorial("gluon/01-intro.py", "H100", "test_copy_scalar()\ntest_memcpy(64, 500)"),
     Tutorial(
@@ -100,7 +99,7 @@ TUTORIALS = (
     ),
     Tutorial("gluon/14-multicta.py", "H100", "test_multicta_softmax_f32(64, 256)\ntest_tma_multicast_copy()"),
     Tutorial("06-fused-attention.py", "B200", 'test_op(1, 2, 128, 64, True, True, "bwd", "triton-fp16")'),
-    Tutorial("09-persistent-matmul.py", "B200", "validate(128, 128, 64, torch.float16)", (BLAS,)),
+    Tutorial("09-persistent-matmul.py", "B200", "validate(128, 128, 64, torch.float16)"),
     Tutorial(
         "10-block-scaled-matmul.py",
         "B200",

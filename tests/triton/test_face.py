@@ -175,6 +175,12 @@ def test_modules_of_triton_that_nobody_has_imported_are_there():
     assert not hasattr(triton, "no_such_module")
 
 
+def test_what_compares_with_cublas_finds_one_that_runs_on_the_cpu():
+    a, b, c = torch.randn(8, 16), torch.randn(4, 16), torch.zeros(8, 4)
+    triton._C.libtriton.nvidia.cublas.CublasLt(torch.empty(32)).matmul(a, b, c)
+    torch.testing.assert_close(c, a @ b.T)
+
+
 def test_heuristics_fill_in_constants():
     sized = triton.heuristics({"BLOCK": lambda given: triton.next_power_of_2(given["n"])})(squares)
     x, out = torch.randn(90), torch.zeros(90)

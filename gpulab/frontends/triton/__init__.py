@@ -24,6 +24,10 @@ def __getattr__(name: str) -> Any:
 
     if name == "experimental":  # ours, and not Triton's, whether that is imported or not
         return importlib.import_module(f"{__name__}.experimental")
+    if name == "_C":
+        from .blas import install as install_blas
+
+        install_blas()
     if name == "runtime":
         from .driver import install
 
