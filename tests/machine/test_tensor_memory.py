@@ -54,6 +54,8 @@ def test_the_picture_and_the_table_say_what_was_used():
     caption = found.picture().caption
     assert "4 products" in caption and "in columns 0 to 7" in caption
     text = found.card().text()
+    shown = found._repr_mimebundle_()["text/html"]
+    assert "<figure" in shown and "4 products" in shown
     assert "product" in text and "0–127" in text and "Tensor Memory, first block" in text
 
 

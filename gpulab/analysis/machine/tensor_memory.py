@@ -60,7 +60,7 @@ class TensorMemoryUse(Shown):
         return plot.tensor_memory(self.uses, self.kernel)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return self.picture()._repr_mimebundle_() | {"text/plain": self.card().text()}
+        return {"text/plain": self.card().text(), "text/html": self.picture().html() + self.card().html()}
 
 
 def tensor_memory(run: Callable[..., Any], *args: Any, **named: Any) -> TensorMemoryUse:
