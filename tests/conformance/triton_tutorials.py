@@ -128,7 +128,8 @@ TUTORIALS = (
     Tutorial(
         "gluon/10-tcgen05-copy.py",
         "B200",
-        "test_tcgen05_copy_nvmma_shared(*configs[0], torch.float32, 128)",
+        "test_tcgen05_copy_nvmma_shared(*configs[-1], torch.float32, 32)\n"
+        "test_matmul_accumulate(256, 256, 256, 128, 128, 64, 3, torch.float16)",
     ),
     Tutorial(
         "gluon/11-tcgen05-mma-scaled.py",
