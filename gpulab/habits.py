@@ -14,6 +14,7 @@ from __future__ import annotations
 import builtins
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -75,6 +76,10 @@ def _redirected(
         return _bindings(name, rest, _import(name, globals, locals, fromlist or (), level), fromlist)
     if package in FACES or (package == "numba" and rest.partition(".")[0] == "cuda"):
         found = face_of(name)
+        for part in fromlist or ():
+            if isinstance(found, ModuleType) and part != "*" and not hasattr(found, part):
+                with suppress(ModuleNotFoundError):
+                    _inside(found, part, f"{name}.{part}")
         return found if fromlist else face_of(package)
     found = _import(name, globals, locals, fromlist or (), level)
     return _numba() if found.__name__ == "numba" else found

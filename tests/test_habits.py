@@ -71,6 +71,13 @@ def test_cupy_and_triton_are_ours_too() -> None:
     assert names["triton"] is gpulab.triton and names["tl"] is gpulab.triton.language
 
 
+def test_a_package_in_a_face_is_imported_by_its_name_alone() -> None:
+    pytest.importorskip("triton")
+    words = learners("from triton.experimental import gluon\nimport triton.profiler as proton")
+    assert words["gluon"].__name__ == "gpulab.frontends.triton.experimental.gluon"
+    assert words["proton"].__name__ == "triton.profiler"
+
+
 def test_an_import_of_what_a_face_lacks_is_an_import_error() -> None:
     for wrong in ("from cupyx import scipy", "import cupy.nothing", "from numba.cuda import nothing"):
         with pytest.raises(ImportError, match=r"scipy|nothing"):

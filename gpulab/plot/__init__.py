@@ -45,6 +45,7 @@ from .stacked import stacked  # noqa: E402
 from .step_table import step_table  # noqa: E402
 from .stride_sweep import stride_sweep  # noqa: E402
 from .style import ALARM, AMBER, DEEP, INK, LEAF, ROSE, Picture, axes, picture  # noqa: E402
+from .tensor_memory import tensor_memory  # noqa: E402
 from .tile_map import tile_map  # noqa: E402
 from .tile_order import tile_order  # noqa: E402
 from .time_breakdown import time_breakdown  # noqa: E402
@@ -105,6 +106,7 @@ __all__ = [
     "stacked",
     "step_table",
     "stride_sweep",
+    "tensor_memory",
     "tile_map",
     "tile_order",
     "time_breakdown",

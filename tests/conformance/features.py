@@ -110,6 +110,11 @@ def table(outcomes: list[Outcome]) -> str:
         found = re.findall(r"(?m)^- on the \w+, (\d+) of (\d+) are right", part)
         sums = [sum(int(pair[i]) for pair in found) for i in (0, 1)]
         rows.append((f"NVIDIA's own programs in {part.splitlines()[0]}", sums[0], sums[1], "tile_languages"))
+    tutorials = re.search(r"(\d+) of the (\d+) that were run are right", _page("triton_tutorials"))
+    assert tutorials
+    rows.append(
+        ("Triton's tutorials, with those of Gluon", *map(int, tutorials.groups()), "triton_tutorials")
+    )
     for ending, language in LANGUAGES.items():
         of_it = [outcome for outcome in outcomes if outcome.file.endswith(ending)]
         rows.append((f"Features of {language}", sum(o.right for o in of_it), len(of_it), "features"))

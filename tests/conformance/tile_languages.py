@@ -70,6 +70,7 @@ def run(program: Program, folder: Path) -> Outcome:
             right, lines = done.returncode == 0, (done.stderr or done.stdout).strip().splitlines()
         except subprocess.TimeoutExpired:
             right, lines = False, [f"not through after {LIMIT} s"]
+        lines = [line for line in lines if not line.startswith(" - ") and "nanobind" not in line]
         said = "" if right or not lines else lines[-1][:200]
         return Outcome(program, right, said, os.times().children_user - before[1])
 

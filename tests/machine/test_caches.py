@@ -17,6 +17,8 @@ from gpulab.simulator import device, hardware
 from gpulab.simulator.hardware.figure import Figure
 from gpulab.simulator.ptx import Instruction
 
+from ..sanitizer.corpus import on_hopper
+
 A100 = hardware.find("A100")
 
 
@@ -189,6 +191,31 @@ def test_a_miss_on_hopper_brings_two_sectors_and_the_second_is_no_hit_while_it_c
     whole = traffic(hardware.find("H100"), every[1, 32], x, out, 1)
     assert (whole.l2_reads, whole.l2_read_hits, whole.dram_reads) == (4, 0, 4)
     assert traffic(A100, every[1, 32], x, out, 32).dram_reads == 32
+
+
+def of_pair(name: str) -> Traffic:
+    """What a kernel of the sanitizer's corpus for Hopper makes the caches do, on an H100."""
+    pair = next(pair for pair in on_hopper.PAIRS if pair.name == name)
+    before = device.current().gpu
+    device.simulate("H100")
+    try:
+        return traffic(hardware.find("H100"), pair.launch(mended=True), *pair.arguments())
+    finally:
+        device.current().gpu = before
+
+
+def test_bulk_copies_pass_the_l1_by_and_come_from_dram():
+    """256 bytes come by the TMA, and 64 threads store as many."""
+    loaded = of_pair("one thread waits and the block meets")
+    assert (loaded.l1_reads, loaded.l2_reads, loaded.dram_reads) == (0, 8, 8)
+    assert (loaded.l2_writes, loaded.l2_lines) == (8, 4)
+    stored = of_pair("two stores share a wait")  # each of 128 bytes, of what 64 threads loaded
+    assert (stored.l1_reads, stored.l2_reads, stored.l2_writes, stored.l2_lines) == (8, 8, 8, 4)
+    assert stored.l2_dirty == 8
+
+
+def test_a_multicast_reads_the_l2_once():
+    assert of_pair("a copy is sent to more blocks than there are").l2_reads == 8
 
 
 def test_a_warp_waits_for_the_last_of_its_sectors_and_for_those_on_their_way():

@@ -88,9 +88,7 @@ USED = """
     tcgen05.wait::ld.sync.aligned;"""
 
 
-@pytest.mark.parametrize(
-    ("between", "then"), [("", ""), ("add.u32 %m0, %m0, 1;", "tcgen05.wait::ld.sync.aligned;")]
-)
+@pytest.mark.parametrize(("between", "then"), [("", ""), ("", "add.u32 %m2, %m2, 1;")])
 def test_what_is_used_before_the_wait_for_its_load_is_found(between, then):
     text = kernel("", middle=USED.format(between=between, then=then))
     (hazard,) = found(text, TensorCoreHazards)
@@ -103,6 +101,8 @@ def test_what_is_used_before_the_wait_for_its_load_is_found(between, then):
     [
         ("tcgen05.wait::ld.sync.aligned;", ""),
         ("", "tcgen05.wait::ld.sync.aligned;"),  # a compiler's copy may stand before the wait
+        ("", "add.u32 %m2, %m1, 1; tcgen05.wait::ld.sync.aligned;"),  # as compilers do, whose assembler waits
+        ("", "mov.b32 %m2, 7;"),  # something else is handed on
         ("mov.b32 %m3, 7; add.u32 %m3, %m3, 1;", "tcgen05.wait::ld.sync.aligned;"),
     ],
 )

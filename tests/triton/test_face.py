@@ -78,6 +78,13 @@ def test_device_arrays_stay_on_the_device():
     assert x.copy_to_host().tolist() == [float(i * i) for i in range(8)]
 
 
+@triton.jit
+def at_least_64(x, out, n, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK >= 64)
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+
 def test_the_grid_may_be_a_function_of_the_arguments():
     x, out = torch.ones(100), torch.zeros(100)
     squares[lambda given: (triton.cdiv(given["n"], given["BLOCK"]),)](x, out, 100, BLOCK=32)
@@ -134,9 +141,44 @@ def test_a_configuration_that_cannot_be_launched_or_is_pruned_is_out():
     tuned = triton.autotune(configs, key=["n"])(squares)
     tuned[(1,)](x, out, 90)
     assert tuned.best_config is configs[1]
+    demanding = triton.autotune([triton.Config({"BLOCK": size}) for size in (32, 128)], key=["n"])(
+        at_least_64
+    )
+    demanding[(1,)](x, out, 90)
+    assert demanding.best_config.kwargs == {"BLOCK": 128}
     prune = {"early_config_prune": lambda configs, named, **_: [c for c in configs if named["n"] == 0]}
     with pytest.raises(LaunchError, match="early_config_prune left none"):
         triton.autotune(configs, key=["n"], prune_configs_by=prune)(squares)[(1,)](x, out, 90)
+
+
+def test_a_configuration_may_change_the_arguments_before_its_launch_and_is_not_tried_if_it_is_alone():
+    seen = []
+
+    def prepare(named):
+        seen.append((named["BLOCK"], named["n"]))
+        named["x"].fill_(3)
+
+    x, out = torch.randn(90), torch.zeros(90)
+    configs = [triton.Config({"BLOCK": 128}, pre_hook=prepare)]
+    tuned = triton.autotune(configs, key=["n"])(squares)
+    tuned[(1,)](x, out, 90)
+    assert seen == [(128, 90)] and not tuned.costs
+    assert (out == 9).all()
+    configs.append(triton.Config({"BLOCK": 256}, pre_hook=prepare))
+    triton.autotune(configs, key=["n"])(squares)[(1,)](x, out, 90)
+    assert [block for block, _ in seen[1:3]] == [128, 256] and len(seen) == 4
+
+
+def test_modules_of_triton_that_nobody_has_imported_are_there():
+    with triton.profiler.scope("a name", {"flops": 1}):
+        pass
+    assert not hasattr(triton, "no_such_module")
+
+
+def test_what_compares_with_cublas_finds_one_that_runs_on_the_cpu():
+    a, b, c = torch.randn(8, 16), torch.randn(4, 16), torch.zeros(8, 4)
+    triton._C.libtriton.nvidia.cublas.CublasLt(torch.empty(32)).matmul(a, b, c)
+    torch.testing.assert_close(c, a @ b.T)
 
 
 def test_heuristics_fill_in_constants():

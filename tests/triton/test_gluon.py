@@ -229,3 +229,36 @@ def test_warps_with_different_roles_pass_tiles_and_registers_to_each_other():
     assert "setmaxnreg.dec" in made.asm["ptx"] and made.made.threads == 256
     assert np.array_equal(out.numpy(), a.numpy().reshape(32, 5, 32).sum(axis=1))
     assert not sanitize(sum_of_tiles[1,], described(a, [32, 32]), out, num_warps=4, maxnreg=128)
+
+
+# ---- images --------------------------------------------------------------------------------------
+
+
+@gluon.jit
+def pixels_of(image, out, row, column, down: gl.constexpr, across: gl.constexpr):
+    tile = gl.allocate_shared_memory(image.dtype, out.block_type.shape, out.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    mbarrier.expect(bar, out.block_type.nbytes)
+    tma.async_load_im2col(image, [0, row, column, 0], [down, across], bar, tile)
+    mbarrier.wait(bar, 0)
+    fence_async_shared()
+    tma.async_store(out, [0, 0], tile)
+    tma.store_wait(0)
+
+
+@pytest.mark.parametrize(("down", "across"), [(0, 0), (2, 1)])
+def test_pixels_of_an_image_come_by_tma_with_zeros_around_it(down, across):
+    """A 3 × 3 filter on an image with a border of 1: each pixel that the filter's element meets, in order."""
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptorIm2Col
+
+    image = torch.arange(4 * 4 * 32, dtype=torch.float32).reshape(1, 4, 4, 32) + 1
+    out = torch.zeros(16, 32)
+    layout = gl.NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=32, rank=2)
+    read = TensorDescriptorIm2Col.from_tensor(
+        image, [16, 32], layout, pixel_box_lower_corner=[-1, -1], pixel_box_upper_corner=[-1, -1]
+    )
+    written = TensorDescriptor.from_tensor(out, [16, 32], layout)
+    pixels_of[(1,)](read, written, -1, -1, down, across, num_warps=1)
+    padded = torch.nn.functional.pad(image[0], (0, 0, 1, 1, 1, 1))
+    assert torch.equal(out.reshape(4, 4, 32), padded[down : down + 4, across : across + 4])

@@ -7,12 +7,14 @@ from .caches import Caches
 from .executed import Executed, sass
 from .modelled import modelled, report
 from .pipes import PIPES, pipe_of, pipe_of_ptx
+from .tensor_memory import TensorMemoryUse, tensor_memory
 
 __all__ = [
     "PIPES",
     "Caches",
     "Executed",
     "Modelled",
+    "TensorMemoryUse",
     "Term",
     "Traffic",
     "Waves",
@@ -21,4 +23,5 @@ __all__ = [
     "pipe_of_ptx",
     "report",
     "sass",
+    "tensor_memory",
 ]

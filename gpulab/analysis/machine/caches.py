@@ -1,7 +1,8 @@
 """The caches between a kernel and DRAM, simulated by sector: an L1 for each SM, one L2.
 
 A line is 128 B, of which each 32-byte sector comes and goes alone. Loads look in the L1 of their SM, then in
-the L2, then in DRAM. Stores go through to the L2 (and update the L1's copy); atomics work there. What the L2
+the L2, then in DRAM. Stores go through to the L2 (and update the L1's copy); atomics work there. Bulk copies
+(TMA) go between shared memory and the L2 and pass the L1 by; a multicast reads the L2 once. What the L2
 drops after it has been written goes to DRAM. Block b runs on SM b modulo the number of SMs, and blocks that
 are simulated at once take turns, instruction by instruction, warp by warp.
 
@@ -23,7 +24,7 @@ import numpy as np
 from gpulab.analysis.profile.modelled import SECTOR, Traffic
 from gpulab.simulator.hardware import pipelines
 from gpulab.simulator.hardware.gpu import GPU
-from gpulab.simulator.simt import Access, Observer
+from gpulab.simulator.simt import Access, Observer, Transfer
 from gpulab.simulator.simt.opcodes import is_volatile
 
 Array = np.ndarray
@@ -108,6 +109,28 @@ class Caches(Observer):
             waited = np.bincount(np.maximum.reduceat(levels & ~IN_L1, first), minlength=len(LEVELS))
             line = access.instruction.line
             self.waits[line] = self.waits.get(line, 0) + waited
+
+    def bulk(self, transfer: Transfer) -> None:
+        if transfer.address is None or transfer.kind == "exchange":
+            return
+        inside = np.broadcast_to(True if transfer.inside is None else transfer.inside, transfer.address.shape)
+        copy, element = np.nonzero(inside)
+        if not copy.size:
+            return
+        address = transfer.address[copy, element].astype(np.int64)
+        ends = [(address + at) // SECTOR for at in (0, transfer.size - 1)]
+        keys = np.unique(np.tile(copy << TAG, 2) | np.concatenate(ends))
+        sm = transfer.chunk.blocks[transfer.row[keys >> TAG]] % self.sms
+        sectors = keys & ((1 << TAG) - 1)
+        kind = {"load": READ, "prefetch": READ, "store": WRITE}.get(transfer.kind, ATOMIC)
+        if kind == ATOMIC:
+            self._update(sectors // SECTORS, np.ones(keys.size, np.int64))
+        self._instructions += 1
+        _walk(
+            sm, sectors, kind, True, self._fetch, *self._l1.state, *self._l2.state,
+            self._counts, self._clock, self._instructions, np.zeros(keys.size, np.int64),
+        )  # fmt: skip
+        self._counts[L2_LINES] += np.unique(keys // SECTORS).size
 
     def _update(self, lines: Array, passes: Array) -> None:
         self._updates.append((lines, passes))

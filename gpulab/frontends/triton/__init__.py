@@ -6,6 +6,7 @@ clocks (`testing.do_bench`), graphs, multi-GPU. Kernels are compiled for compute
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from .jit import Kernel, jit
@@ -16,12 +17,24 @@ __all__ = ["Autotuner", "Kernel", "autotune", "heuristics", "jit", "testing"]
 
 
 def __getattr__(name: str) -> Any:
-    """Whatever does not launch — language, Config, cdiv, next_power_of_2 … — is Triton's."""
+    """Whatever does not launch — language, Config, cdiv, next_power_of_2 … — is Triton's, as are modules that
+    nobody has imported yet, such as its profiler."""
     import triton
     import triton.language
 
+    if name == "experimental":  # ours, and not Triton's, whether that is imported or not
+        return importlib.import_module(f"{__name__}.experimental")
+    if name == "_C":
+        from .blas import install as install_blas
+
+        install_blas()
     if name == "runtime":
         from .driver import install
 
         install()
+    if not hasattr(triton, name) and not name.startswith("_"):
+        try:
+            importlib.import_module(f"triton.{name}")
+        except ModuleNotFoundError as error:
+            raise AttributeError(f"Triton has no {name!r}.") from error
     return getattr(triton, name)

@@ -18,6 +18,15 @@ BITS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 MAP_ALIGNMENT = 64
 
 
+class Image(NamedTuple):
+    """What a descriptor of images (im2col) says beyond a tiled one: the corners of the box of pixels, and a
+    step for each dimension."""
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
 class Described(NamedTuple):
     """A descriptor whose array begins at `address` on the device; strides count elements."""
 
@@ -27,6 +36,7 @@ class Described(NamedTuple):
     strides: tuple[int, ...]
     fills_nan: bool
     rounds: bool  # float32 to the nearest TF32
+    image: Image | None = None
 
 
 class Piece(NamedTuple):
@@ -49,11 +59,15 @@ def type_of(value: Any) -> str:
 
 
 def described(name: str, kernel: str, value: Any, address: int, element: str) -> Described:
-    """A descriptor as data. Raises LaunchError for one of images, which are not simulated here."""
-    if getattr(value, "mode", "tiled") != "tiled":
-        raise LaunchError(f"{kernel}: {name} is a descriptor of an image (im2col); pass a tiled one.")
+    """A descriptor as data."""
     shape, strides = (tuple(int(n) for n in values) for values in (value.shape, value.strides))
-    return Described(address, element, shape, strides, value.padding == "nan", bool(value.round_f32_to_tf32))
+    image = None
+    if getattr(value, "mode", "tiled") == "im2col":
+        steps = value.element_strides or (1,) * len(shape)
+        corners = (value.pixel_box_lower_corner, value.pixel_box_upper_corner, steps)
+        image = Image(*(tuple(int(n) for n in each) for each in corners))
+    rounds = bool(value.round_f32_to_tf32)
+    return Described(address, element, shape, strides, value.padding == "nan", rounds, image)
 
 
 def pieces(name: str, kernel: str, given: Described, box: Mapping[str, Any] | None) -> list[Piece]:
@@ -75,14 +89,24 @@ def _map(name: str, kernel: str, given: Described, box: Mapping[str, Any]) -> by
     def inner_first(values: Sequence[Any]) -> tuple[int, ...]:
         return tuple(int(n) for n in reversed(values))
 
+    dimensions = inner_first(given.shape)
+    strides = inner_first([n * size for n in given.strides[:-1]])
+    span = tensor_maps.SPANS[int(box["swizzle"])]
     try:
+        if given.image is not None:
+            pixels, channels = (int(n) for n in box["block_size"])
+            lower, upper, steps = map(inner_first, given.image)
+            return tensor_maps.encode_im2col(
+                type_, given.address, dimensions, strides, lower, upper, channels, pixels, steps,
+                span=span, fills_nan=given.fills_nan,
+            )  # fmt: skip
         return tensor_maps.encode_tiled(
             type_,
             given.address,
-            inner_first(given.shape),
-            inner_first([n * size for n in given.strides[:-1]]),
+            dimensions,
+            strides,
             inner_first(box["block_size"]),
-            span=tensor_maps.SPANS[int(box["swizzle"])],
+            span=span,
             fills_nan=given.fills_nan,
         )
     except tensor_maps.WrongTensorMap as error:

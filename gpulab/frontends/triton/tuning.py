@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpulab.simulator import device as devices
+from gpulab.simulator.compile.kernel import AssertionDoesNotHold
 from gpulab.simulator.device import LaunchError
 from gpulab.simulator.device.simulated import Simulator
 from gpulab.simulator.observe import Counters
@@ -50,8 +51,8 @@ class Autotuner(_Around):
 
     Best is, until modelled times are validated, the fewest bytes of global memory (sectors × 32), then the
     fewest instructions; `costs` has both of each configuration, by key. A configuration that the GPU cannot
-    launch is out. The trials leave no trace in memory, nor in a report. `prune` is Triton's
-    ``early_config_prune``.
+    launch, or whose constants the kernel refuses by ``tl.static_assert``, is out. The trials leave no trace
+    in memory, nor in a report. `prune` is Triton's ``early_config_prune``.
     """
 
     def __init__(
@@ -73,7 +74,15 @@ class Autotuner(_Around):
         if key not in self.cache:
             self.cache[key] = self._choose(key, known, args, grid, kwargs)
         self.best_config = self.cache[key]
-        return self.kernel.run(*args, grid=grid, **kwargs, **self.best_config.all_kwargs())
+        return self._launch(self.best_config, known, args, grid, kwargs)
+
+    def _launch(
+        self, config: Any, known: dict[str, Any], args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]
+    ) -> Any:
+        """One launch with a configuration, whose own hook may change the arguments before."""
+        if config.pre_hook is not None:
+            config.pre_hook({**known, **config.all_kwargs()})
+        return self.kernel.run(*args, grid=grid, **kwargs, **config.all_kwargs())
 
     def _choose(
         self,
@@ -83,14 +92,17 @@ class Autotuner(_Around):
         grid: Any,
         kwargs: dict[str, Any],
     ) -> Any:
-        """The best configuration; raises what the last one raised if none can be launched."""
+        """The best configuration, which is not tried if it is the only one; raises what the last one raised
+        if none can be launched."""
         configs = list(self.prune(self.configs, known, **kwargs)) if self.prune else self.configs
+        if len(configs) == 1:
+            return configs[0]
         costs: list[tuple[Cost, Any]] = []
-        refused: LaunchError | None = None
+        refused: LaunchError | AssertionDoesNotHold | None = None
         for config in configs:
             try:
-                costs.append((self._cost(config, args, grid, kwargs), config))
-            except LaunchError as error:
+                costs.append((self._cost(config, known, args, grid, kwargs), config))
+            except (LaunchError, AssertionDoesNotHold) as error:
                 refused = error
         if not costs:
             raise refused or LaunchError(f"autotune of {self.__name__}: early_config_prune left none.")
@@ -104,7 +116,9 @@ class Autotuner(_Around):
         )
         return chosen
 
-    def _cost(self, config: Any, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]) -> Cost:
+    def _cost(
+        self, config: Any, known: dict[str, Any], args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]
+    ) -> Cost:
         device = devices.current()
         ours = [a for a in device.memory.allocations if not a.adopted]  # the host's may be gone afterwards
         before = [(a, a.data.copy()) for a in ours]
@@ -116,7 +130,7 @@ class Autotuner(_Around):
             return counters[-1]
 
         with device.executed_by(Simulator()), device.observed(watch, alone=True):
-            self.kernel.run(*args, grid=grid, **kwargs, **config.all_kwargs())
+            self._launch(config, known, args, grid, kwargs)
         for allocation, content in before:
             allocation.data[:] = content
         for tensor, content in tensors:

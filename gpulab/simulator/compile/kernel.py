@@ -92,3 +92,7 @@ class CompileError(Message):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.kernel, self.why, self.cure, self.line, self.text, self.file)
+
+
+class AssertionDoesNotHold(CompileError):
+    """What a kernel itself demands of its constants, as by ``tl.static_assert``, is not so."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
-from .kernel import Capability, CompiledKernel, CompileError
+from .kernel import AssertionDoesNotHold, Capability, CompiledKernel, CompileError
 
 # In what Triton says of an index that it does not know; of a pointer it says nothing.
 _OF_AN_INDEX = ("`_semantic` argument", "unsupported tensor index", "__setitem__")
@@ -95,13 +95,16 @@ def _in_words(function: Any, error: Any, pointers: Set[str]) -> CompileError:
     lines = (error.src or "").splitlines()
     text = lines[relative - 1].strip() if 0 < relative <= len(lines) else ""
     line = function.starting_line_number + relative - 1 if relative else 0
-    why = (error.error_message or str(error.__cause__ or "Triton refused this line.")).strip()
+    asserted = type(error).__name__ == "CompileTimeAssertionFailure"
+    refused = "The assertion does not hold." if asserted else "Triton refused this line."
+    why = (error.error_message or str(error.__cause__ or refused)).strip()
     if any(words in why for words in _OF_AN_INDEX) and (name := _indexed(error.node, pointers)):
         why = (
             f"`{name}` is a pointer, which has no elements to index. Load with `tl.load({name} + i)`, store "
             f"with `tl.store({name} + i, values)`. (Triton says: {why})"
         )
-    return CompileError(function.__name__, why, line=line, text=text)
+    kind = AssertionDoesNotHold if asserted else CompileError
+    return kind(function.__name__, why, line=line, text=text)
 
 
 def _indexed(node: Any, pointers: Set[str]) -> str:

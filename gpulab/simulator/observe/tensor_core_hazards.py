@@ -19,11 +19,14 @@ from .warpgroup_hazards import CHUNK, Hazard, all_lanes, registers_in, touch_of
 
 Array = np.ndarray
 
+# What no compiler moves across a wait: others see it, or threads part.
+HANDS_ON = frozenset({"st", "atom", "red", "shfl", "vote", "redux", "bra", "tcgen05"})
+
 
 @dataclass
 class _Load:
-    """A ``tcgen05.ld`` that the lanes (B, T) have not waited for, and the registers that it, or a copy of
-    them, fills."""
+    """A ``tcgen05.ld`` that the lanes (B, T) have not waited for, and the registers that it fills, with those
+    that were computed from them since."""
 
     index: int
     lanes: Array
@@ -79,17 +82,19 @@ class TensorCoreHazards(Observer):
         loads[:] = [load for load in loads if load.lanes.any()]
 
     def _use(self, loads: list[_Load], index: int, here: Array, chunk: Chunk) -> None:
-        """Whether an instruction uses what is still being loaded. A copy is the compiler's, and is loaded,
-        too."""
+        """Whether an instruction hands on what is still being loaded. Compilers move arithmetic before the
+        wait, and the assembler sees to that; what they may not move is told."""
         touch = touch_of(self._program, index)
         for load in loads:
             both = load.lanes & here
-            if load.names.isdisjoint(touch.read | touch.written) or not both.any():
+            if not both.any():
                 continue
-            if touch.copied in load.names:
-                load.names |= touch.written
-            else:
+            if load.names.isdisjoint(touch.read):
+                load.names -= touch.written
+            elif self._program.instructions[index].parts[0] in HANDS_ON:
                 self._note("loading", load.index, index, both, chunk)
+            else:
+                load.names |= touch.written
 
     def _settle(self) -> None:
         """The segment that ran last has run: its waits for stores are over."""

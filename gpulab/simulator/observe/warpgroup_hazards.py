@@ -54,7 +54,7 @@ WORDS = {
     "loading": (
         "Load from Tensor Memory not waited for",
         "loads registers from Tensor Memory",
-        "uses one of them before it is there",
+        "hands on what it loaded before that is there",
         "tcgen05.wait::ld between the load and the first use of what it loads.",
     ),
     "storing": (

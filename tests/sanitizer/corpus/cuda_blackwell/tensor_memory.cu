@@ -194,7 +194,7 @@ extern "C" __global__ void a_loaded_register_is_used_before_the_wait(const __hal
 #ifdef MENDED
     LOADED;
 #endif
-    sum = __float_as_uint(__uint_as_float(sum) * 2);  // second
+    y[threadIdx.x + 128] = __uint_as_float(sum) * 2;  // second
     LOADED;
     END(32);
 }
