@@ -13,6 +13,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
+SEARCHED = os.environ.get(
+    "PATH", os.defpath
+)  # as the shell has it: nbgrader's commands need another one later
+
 
 def ours(*words: object) -> str:
     """A command of ours, such as ``.venv/bin/python -m grading grade 04``, to be typed where this process is.
@@ -24,7 +28,7 @@ def ours(*words: object) -> str:
 
 def program(name: str, path: Path) -> str:
     """How to type a program: by its name where the shell finds this very one, else by the shorter path."""
-    found = shutil.which(name)
+    found = shutil.which(name, path=SEARCHED)
     if found and Path(found).absolute() == path.absolute():
         return name
     near = os.path.relpath(path)

@@ -63,7 +63,9 @@ class Final:
     def by_hand(self) -> float | None:
         """Those among the points that a person gave; None where nobody gave any."""
         given = [cell.points if cell.manual is not None else cell.extra for cell in self.cells.values()]
-        return round(sum(filter(None, given)), 2) if any(points is not None for points in given) else None
+        return (
+            round(sum(filter(None, given), 0.0), 2) if any(points is not None for points in given) else None
+        )
 
     @property
     def late(self) -> float:
@@ -151,7 +153,7 @@ def table(
         asked = {notebook: store.get(student, lab, notebook) for notebook, _ in waiting}
         why = reasons({notebook: verdict for notebook, verdict in asked.items() if verdict}, waiting)
         of = round(sum(cell.of for cell in cells.values()), 2)
-        told = charges.get((student, lab), late.Charge()).why
+        told = charges.get((student, lab), late.untimed(rules, lab, student)).why
         called = submissions.sent_as(course, lab, student)
         who = _numbered(known.get(student, Student(student)), called)
         doubt = late.doubt(course, rules, lab, student, who.handed_in, submissions.is_late(called))

@@ -188,7 +188,10 @@ def _time(submission: Submission, place: Path, known: settings.Settings, fixed: 
     """
     source, stamp = submission.folder / late.STAMP, place / late.STAMP
     if not place.is_dir():
-        return False
+        if not submission.others or late.moment(submission.who.handed_in, known.zone) is None:
+            return False
+        place.mkdir(parents=True)  # it held no notebook, and a person may give it points
+        late.write_stamp(stamp, submission.who.handed_in, known.zone)
     if source == stamp:
         if fixed and stamp.exists():
             return True
@@ -212,7 +215,8 @@ def _doubts_of_time(
     if lab not in known.due:
         yield f"{course.settings.name} has a rule for late submissions, but no due date for {lab} in [due]"
         return
-    here = {s.student: s for s in submissions if not s.refused}
+    waived = known.waived.get(lab, {})  # whom no time costs anything
+    here = {s.student: s for s in submissions if not s.refused and s.student not in waived}
     timed = {who for who in here if (course.submitted / who / lab / late.STAMP).is_file()}
     unread = {who: each.who.handed_in for who, each in here.items() if _unreadable(each, known)}
     named = [who for who, each in here.items() if each.late and who not in timed and who not in unread]
@@ -237,7 +241,7 @@ def _doubts_of_time(
             f"these times of handing in cannot be read, so the grades are not final: {odd}. "
             "Write them as 2027-01-17 22:10"
         )
-    everybody = {*roster.students, *here}
+    everybody = {*roster.students, *(s.student for s in submissions if not s.refused)}
     tables: dict[str, Collection[str]] = {
         "extension": known.extensions,
         f"extra.{lab}": known.extra.get(lab, {}),

@@ -21,7 +21,7 @@ LABS = ["02_gpu_architecture", "04_memory_hierarchy", "05_reductions_scans_softm
 def test_what_is_printed_runs_when_it_is_pasted_wherever_one_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands.shutil, "which", lambda name: None)
+    monkeypatch.setattr(commands.shutil, "which", lambda name, path: None)
     monkeypatch.chdir(tmp_path)
     assert shlex.split(ours("grade"))[0] == sys.executable  # far away: the whole path
     asked = subprocess.run(
@@ -33,10 +33,18 @@ def test_what_is_printed_runs_when_it_is_pasted_wherever_one_is(
     assert ours("grade", "04", "--export canvas") == (
         "'my venv/bin/python' -m grading grade 04 --export canvas"
     )
-    monkeypatch.setattr(commands.shutil, "which", lambda name: str(nearby))  # it is activated
+    monkeypatch.setattr(commands.shutil, "which", lambda name, path: str(nearby))  # it is activated
     assert ours("regrades") == "python -m grading regrades"
-    monkeypatch.setattr(commands.shutil, "which", lambda name: "/usr/bin/python")
+    monkeypatch.setattr(commands.shutil, "which", lambda name, path: "/usr/bin/python")
     assert "my venv" in ours("regrades")  # another Python has no gpulab
+
+
+def test_what_a_run_puts_into_its_own_path_is_not_in_the_shells(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "SEARCHED", str(tmp_path))
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))  # as `gradebook.register` sets it
+    assert ours("grade") != "python -m grading grade"
 
 
 @pytest.mark.parametrize(

@@ -357,10 +357,13 @@ def test_late_by_an_unknown_time_is_not_final_until_a_person_says_what_it_costs(
     assert grade(course, late_of_canvas(school, 91, copy="x = 1"), "--export", "canvas") == 0
     assert (rows(course)["ann"]["state"], rows(course)["ann"]["late"]) == (words, "0.0")
     assert exported(course)["ann"] == ""
-    for rule in (f'{RULE}[waive.{LAB}]\nann = "hospital"\n', RULE.partition("[late]")[0]):
+    capsys.readouterr()
+    waived = f'{RULE}[waive.{LAB}]\nann = "hospital"\n'
+    for rule, why in ((waived, "waived: hospital"), (RULE.partition("[late]")[0], "")):
         course.settings.write_text(rule)
         assert grade(course, "--export", "canvas") == 0
         assert (rows(course)["ann"]["state"], exported(course)["ann"]) == ("final", "13.00")
+        assert rows(course)["ann"]["why"] == why and "as LATE" not in capsys.readouterr().out
 
 
 def test_a_time_that_is_corrected_in_the_roster_counts_in_the_next_run(

@@ -183,6 +183,25 @@ def test_another_lab_that_the_gradebook_lost_is_named_with_its_command(school: C
     assert "which was graded before" not in told(capsys)
 
 
+def test_a_hand_in_without_a_notebook_is_late_too_when_a_person_gives_it_points(
+    school: Class, roster: Path, capsys: Said
+) -> None:
+    course, folder = school.course, school.folder
+    course.settings.write_text(RULE)
+    roster.write_text("id,canvas,handed_in\nann,1,2027-01-16 10:00\n")
+    folder.mkdir()
+    (folder / f"doeann_1_90_{LAB}.html").write_text("<html>")
+    assert grade(course, folder) == 0
+    reason = rows(course)["ann"]["reason"]
+    for cell in ("copy-check", "sectors-check", "transpose-check", "why"):
+        give(course, "ann", 2.0, cell)
+    for _ in range(2):
+        assert grade(course) == 0
+        row = rows(course)["ann"]
+        assert (row["state"], row["points"], row["late"], row["total"]) == ("final", "8.0", "-0.8", "7.2")
+    assert f"ungraded ann {reason}" in told(capsys)  # as it was said at first, with the file's name
+
+
 def test_a_run_over_others_takes_a_new_time_in_the_roster_too(school: Class, roster: Path) -> None:
     course = school.course
     course.settings.write_text(RULE)

@@ -73,6 +73,7 @@ class HandIn:
     points: int  # that the judge gives
     words: str  # the written answer; nothing, if it is as it was released
     days: int | None  # late; None where Canvas says so without a time
+    broken: bool = False  # a file that cannot be read
 
 
 @dataclass
@@ -85,9 +86,14 @@ class Model:
     percent: int = 0
     more: dict[str, int] = field(default_factory=dict)  # days of an extension
     waived: set[str] = field(default_factory=set)
+    newer: set[str] = field(default_factory=set)  # whose newer file cannot be read
 
     def run(self, delivered: dict[str, HandIn]) -> None:
         for who, new in delivered.items():
+            if new.broken:
+                self.newer.add(who)
+                continue
+            self.newer.discard(who)
             old = self.has.get(who)
             if old is None or old.words != new.words:
                 wait = bool(new.words) or (who, WORDS) in self.hand
@@ -100,6 +106,11 @@ class Model:
         self.hand[who, cell] = points
         self.waits.discard((who, cell))
 
+    def lose(self) -> None:
+        """The gradebook, and with it what persons gave."""
+        self.hand = {}
+        self.waits = {(who, WORDS) for who, new in self.has.items() if new.words}
+
     def row(self, who: str) -> tuple[object, ...]:
         if who not in self.has:
             return "missing", None
@@ -108,6 +119,7 @@ class Model:
         late = 0 if days is None or free else max(0, days - self.more.get(who, 0))
         number = sum(whose == who for whose, _ in self.waits)
         state = f"{number} answer{'s wait' if number > 1 else ' waits'}" if number else (
+            "a newer file cannot be read" if who in self.newer else
             "late, by how much is not known" if days is None and not free else "final"
         )  # fmt: skip
         return state, round(points * (1 - min(1.0, self.percent / 100 * late)), 2)
@@ -136,6 +148,8 @@ class Term:
         self.school.folder = delivery
         answers = {"copy": f"points = {new.points}", WORDS: new.words or self.unwritten}
         path = self.school.hand_in(who, answers)
+        if new.broken:
+            path.write_text(f"{{ {self.files}")
         self.files += 1
         called = f"{who}_LATE_{STUDENTS.index(who)}_{self.files}_{LAB}.ipynb"
         if new.days is None:
@@ -177,6 +191,7 @@ class Term:
     def run(self, whom: frozenset[str], place: int, times: int) -> None:
         """Grade some students' hand-ins alone. With `times`, the run is killed at a place, and begun again."""
         delivered = {who: self.handed_in[who] for who in sorted(whom & self.handed_in.keys())}
+        delivered = {who: new for who, new in delivered.items() if who in self.model.has or not new.broken}
         if not delivered:
             return
         delivery = self.folder / "delivery"
@@ -208,8 +223,23 @@ class Term:
             self.grade(self.course.submitted)
             self.compare()
 
-    def grade(self, folder: Path) -> None:
-        self.result = classroom.grade(self.course, LAB, folder, limits=Limits(), workers=1)
+    def keep(self, who: str) -> None:
+        """The earlier file counts for good."""
+        if who in self.model.newer:
+            self.grade(self.course.submitted, (who,))
+            self.model.newer.discard(who)
+            self.compare()
+
+    def lose(self, whom: frozenset[str]) -> None:
+        """The gradebook is gone; some of the students are graded, and all come back."""
+        nbgrader.create_engine.cache_clear()
+        self.course.gradebook.unlink(missing_ok=True)
+        self.model.lose()
+        delivered = whom & self.model.has.keys()
+        self.run(frozenset(delivered), 0, 0) if delivered else self.again()
+
+    def grade(self, folder: Path, keep: tuple[str, ...] = ()) -> None:
+        self.result = classroom.grade(self.course, LAB, folder, limits=Limits(), workers=1, keep=keep)
 
     def compare(self) -> None:
         table = {each.who.id: each for each in self.result.table}
@@ -242,7 +272,13 @@ def ends_at(times: int, step: Callable[..., Any]) -> Callable[..., Any]:
 
 whom = st.sampled_from(STUDENTS)
 days = st.one_of(st.none(), st.integers(0, 3))
-hand_ins = st.builds(HandIn, st.integers(0, 4), st.sampled_from(["", "Because.", "So."]), days)
+hand_ins = st.builds(
+    HandIn,
+    st.integers(0, 4),
+    st.sampled_from(["", "Because.", "So."]),
+    days,
+    st.sampled_from([False] * 5 + [True]),
+)
 kills = st.tuples(st.integers(0, len(PLACES) - 1), st.sampled_from([0, 1, 2, 3]))
 steps = st.one_of(
     st.tuples(st.just("hand in"), whom, hand_ins),
@@ -253,6 +289,8 @@ steps = st.one_of(
     st.tuples(st.just("extend"), whom, st.integers(0, 3)),
     st.tuples(st.just("waive"), whom),
     st.tuples(st.just("again")),
+    st.tuples(st.just("keep"), whom),
+    st.tuples(st.just("lose"), st.frozensets(whom)),
 )
 FULL, NO_KILL = frozenset(STUDENTS), (0, 0)
 
@@ -277,6 +315,10 @@ A_TERM: list[tuple[Any, ...]] = [
     ("run", FULL, kill("_add_score")), ("give", "ann", WORDS, 2.0), ("hand in", "ann", HandIn(2, "So.", 0)),
     ("run", FULL, kill("_add_score", 4)), ("again",),
     ("give", "cy", WORDS, 1.0), ("hand in", "cy", HandIn(1, "So.", 1)), ("run", FULL, kill("preprocess")),
+    # A broken file changes nothing but the state, and a lost gradebook comes back.
+    ("hand in", "cy", HandIn(0, "", None, True)), ("run", frozenset({"cy"}), kill("_time")), ("again",),
+    ("hand in", "bob", HandIn(0, "", 9, True)), ("run", FULL, NO_KILL), ("keep", "cy"), ("give", "bob", CODE, 1.0),
+    ("lose", frozenset()), ("hand in", "bob", HandIn(2, "", 1)), ("lose", frozenset({"bob"})),
 ]  # fmt: skip
 
 
@@ -315,4 +357,8 @@ def test_after_every_run_of_a_random_term_the_table_is_the_models(
                 plays.waive(*more)
             case "again":
                 plays.again()
+            case "keep":
+                plays.keep(*more)
+            case "lose":
+                plays.lose(*more)
     shutil.rmtree(folder)
