@@ -11,10 +11,9 @@ from gpulab.simulator import device
 
 from .corpus import on_hopper
 from .pairs import Pair
-from .test_corpus import CONSEQUENCES
+from .test_corpus import CONSEQUENCES, each_kind
 
-each_wrong = pytest.mark.parametrize("pair", [p for p in on_hopper.PAIRS if p.kind], ids=lambda p: p.name)
-each = pytest.mark.parametrize("pair", on_hopper.PAIRS, ids=lambda p: p.name)
+WRONG = [pair for pair in on_hopper.PAIRS if pair.kind]
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +24,7 @@ def hopper() -> Iterator[None]:
     device.current().gpu = before
 
 
-@each_wrong
+@each_kind(WRONG)
 def test_the_wrong_kernel_is_told_with_class_and_lines(pair: Pair):
     findings = sanitize(pair.launch(mended=False), *pair.arguments())
     told = {(f.kind, f.lines) for f in findings if f.kind == pair.kind or f.kind not in CONSEQUENCES}
@@ -33,7 +32,7 @@ def test_the_wrong_kernel_is_told_with_class_and_lines(pair: Pair):
     assert any(pair.says in str(f) for f in findings), f"\n{findings}"
 
 
-@each
+@each_kind(on_hopper.PAIRS)
 def test_nothing_is_said_of_the_mended_kernel(pair: Pair):
     findings = sanitize(pair.launch(mended=True), *pair.arguments())
     assert not findings, f"\n{findings}"
