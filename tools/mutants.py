@@ -35,7 +35,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/observe/test_global_counts.py",
         "tests/observe/test_shared_counts.py",
     ),
-    "gpulab.simulator.observe.races": ("tests/observe/test_races.py",),
+    "gpulab.simulator.observe.races": ("tests/observe/test_races.py", "tests/observe/test_bulk_ends.py"),
     "gpulab.analysis.profile.metrics": ("tests/profile/test_metrics.py",),
     "gpulab.analysis.profile.tally": ("tests/profile/test_metrics.py",),
     "gpulab.analysis.machine.caches": ("tests/machine/test_caches.py",),
@@ -70,7 +70,7 @@ def file_of(module: str) -> Path:
 
 
 def mutants(module: str) -> Iterator[Mutant]:
-    """All mutants of the functions of a module."""
+    """All mutants of a module's functions, and of names outside them, such as those in a table."""
     tree = ast.parse(file_of(module).read_text(encoding="utf-8"))
     inside = {
         id(node)
@@ -80,7 +80,7 @@ def mutants(module: str) -> Iterator[Mutant]:
         for node in ast.walk(statement)
     }
     for place, node in enumerate(ast.walk(tree)):
-        wrong = copy.deepcopy(node) if id(node) in inside else node
+        wrong = copy.deepcopy(node) if id(node) in inside or isinstance(node, ast.Name) else node
         if wrong is not node and mistake(wrong):
             change = f"{ast.unparse(node)}  →  {ast.unparse(wrong)}"
             yield Mutant(module, place, getattr(node, "lineno", 0), change)
@@ -161,8 +161,13 @@ def main() -> int:
 
     every = [m for module in TESTS if chosen.only in module for m in mutants(module)]
     drawn = random.Random(chosen.seed).sample(every, min(chosen.count, len(every)))
-    living = 0
+    living, sound = 0, set[str]()
     for number, mutant in enumerate(drawn, 1):
+        if mutant.module not in sound and not lives(None, TESTS[mutant.module]):
+            sys.exit(
+                f"{' '.join(TESTS[mutant.module])}: these tests fail without any mutant. Mend them first."
+            )
+        sound.add(mutant.module)
         alive = lives(mutant, TESTS[mutant.module])
         living += alive
         state = "LIVES" if alive else "dies "
