@@ -21,9 +21,9 @@ TEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist loadg
 
 help:
 	@echo "make lab       open JupyterLab on the labs      (make lab ARGS=--no-browser: server only)"
-	@echo "make test      run the tests                    (make test ARGS=tests/ptx: some of them)"
-	@echo "make test-fast run those that take less than five minutes together: before each commit"
-	@echo "make test-all  run the slow ones too, with the compilers of older CUDA releases"
+	@echo "make test-fast those tests that take less than five minutes together: before each commit"
+	@echo "make test      every kind of test: before a merge (make test ARGS=tests/ptx: some; ARGS=--costs: their costs)"
+	@echo "make test-all  every case of every test, with the compilers of older CUDA releases: before a release"
 	@echo "make compilers only fetch those: about 1 GB beside .venv"
 	@echo "make site      the course as web pages          (make site LABS=\"00 03\": some labs; ARGS=--keep-runs)"
 	@echo "make check     style, types, labs in step with their sources"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-NAME = "processor seconds"
+NAME = "cost of the test, in processor seconds"
 SHOWN = 40
 _at_start = pytest.StashKey[float]()
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiers import first_of_each
+
 ROOT = Path(__file__).resolve().parents[1]
 MANY = "import pytest\n\n@pytest.mark.parametrize('n', range(6))\ndef test_a_number(n):\n    pass\n"
 
@@ -61,3 +63,11 @@ def test_costs_count_the_processes_that_a_test_starts(tmp_path: Path) -> None:
     )  # fmt: skip
     costs = json.loads((tmp_path / "build/costs.json").read_text())
     assert costs["test_two.py::test_cheap"] < 0.5 < costs["test_two.py::test_dear"]
+
+
+def test_make_test_runs_the_first_cases_of_each_kind_and_make_test_all_every_case() -> None:
+    cases = list(first_of_each(["a1", "a2", "b1", "a3"], kind=lambda case: case[0], name=str.upper, first=2))
+    assert [case.values for case in cases] == [("a1",), ("a2",), ("b1",), ("a3",)]
+    assert [case.id for case in cases if case.marks] == ["A3"]
+    (pair,) = first_of_each([("lab", "exercise")], kind=lambda pair: pair[0], name=lambda pair: pair[1])
+    assert pair.values == ("lab", "exercise")

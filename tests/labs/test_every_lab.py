@@ -6,8 +6,6 @@ import dataclasses
 import re
 import resource
 import time
-from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -17,11 +15,11 @@ from gpulab.checks.registry import of_lab
 from grading.authoring.prove import wrong_file
 from grading.core.judge import judge_cases
 from tests.labs import notebooks
+from tests.tiers import first_of_each
 
 LABS = notebooks.labs()
 EXERCISES = [(lab, exercise.name) for lab in LABS for exercise in of_lab(lab)]
 WRONG = [(lab, path) for lab in LABS for path in notebooks.wrong_files(lab)]
-QUICK = 2  # wrong submissions of each exercise that `make test` looks at; `make test-all` looks at all
 
 
 class _Answers(dict):
@@ -114,16 +112,12 @@ def test_the_stub_fails_with_a_message(lab, exercise, stubs):
     assert "empty" in str(verdict) or "wrote" in str(verdict), str(verdict)
 
 
-def each_wrong() -> Iterator[pytest.param]:
-    seen: Counter[str] = Counter()
-    for lab, path in WRONG:
-        exercise = wrong_file(path).exercise
-        seen[exercise] += 1
-        marks = [pytest.mark.slow] if seen[exercise] > QUICK else []
-        yield pytest.param(lab, path, id=path.stem, marks=marks)
-
-
-@pytest.mark.parametrize("lab, path", list(each_wrong()))
+@pytest.mark.parametrize(
+    "lab, path",
+    list(
+        first_of_each(WRONG, kind=lambda pair: wrong_file(pair[1]).exercise, name=lambda pair: pair[1].stem)
+    ),
+)
 def test_a_wrong_submission_fails_for_its_reason_and_no_other(lab, path):
     header = wrong_file(path)
     assert header.fails and header.says

@@ -52,6 +52,16 @@ def test_sectors_are_those_of_the_bytes(size, seed):
     assert ideal.tolist() == [-(-len(each) // 32) for each in octets]
 
 
+@pytest.mark.parametrize("rows_of_lanes", [1, 2, 5])
+def test_one_lane_out_of_line_is_no_unit_stride(rows_of_lanes):
+    in_line = np.arange(rows_of_lanes)[:, None] * 4096 + np.arange(32) * 4
+    assert patterns.is_unit_stride(in_line, 4)
+    for place in np.ndindex(in_line.shape):
+        address = in_line.copy()
+        address[place] += 1024
+        assert not patterns.is_unit_stride(address, 4), place
+
+
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
 @settings(max_examples=40)
 @given(seed=seeds)

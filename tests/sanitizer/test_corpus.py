@@ -8,6 +8,7 @@ import pytest
 
 from gpulab.analysis.sanitizer import sanitize
 from gpulab.analysis.sanitizer.findings import KINDS
+from tests.tiers import first_of_each
 
 from .corpus import in_cuda_c, on_hopper
 from .corpus.whole import ALL
@@ -15,11 +16,20 @@ from .pairs import Pair
 
 CONSEQUENCES = {"order", "endless"}  # of something else that is wrong, and told beside it
 WRONG = [pair for pair in ALL if pair.kind]
-each_wrong = pytest.mark.parametrize("pair", WRONG, ids=lambda pair: f"{pair.language}: {pair.name}")
-each = pytest.mark.parametrize("pair", ALL, ids=lambda pair: f"{pair.language}: {pair.name}")
 
 
-@each_wrong
+def each_kind(pairs: list[Pair]) -> pytest.MarkDecorator:
+    """The first four pairs of each class and language, and all in which nothing is wrong; `make test-all` runs all."""
+    first = first_of_each(
+        pairs,
+        kind=lambda pair: (pair.language, pair.kind or pair.name),
+        name=lambda pair: f"{pair.language}: {pair.name}",
+        first=4,
+    )
+    return pytest.mark.parametrize("pair", list(first))
+
+
+@each_kind(WRONG)
 def test_the_wrong_kernel_is_told_with_class_and_lines(pair: Pair):
     findings = sanitize(pair.launch(mended=False), *pair.arguments())
     told = {(f.kind, f.lines) for f in findings if f.kind == pair.kind or f.kind not in CONSEQUENCES}
@@ -27,7 +37,7 @@ def test_the_wrong_kernel_is_told_with_class_and_lines(pair: Pair):
     assert any(pair.says in str(f) for f in findings)
 
 
-@each
+@each_kind(ALL)
 def test_nothing_is_said_of_the_mended_kernel(pair: Pair):
     findings = sanitize(pair.launch(mended=True), *pair.arguments())
     assert not findings, f"\n{findings}"

@@ -9,6 +9,7 @@ import pytest
 
 from gpulab.analysis.sanitizer import sanitize
 from gpulab.simulator import device
+from tests.tiers import first_of_each
 
 from .corpus import on_blackwell, on_hopper
 from .pairs import Pair
@@ -18,12 +19,17 @@ CORPORA = (on_hopper, on_blackwell)
 ALL = [(corpus.GPU, pair) for corpus in CORPORA for pair in corpus.PAIRS]
 
 
-def named(value: object) -> str:
-    return value.name if isinstance(value, Pair) else str(value)
+def each_kind(cases: list[tuple[str, Pair]]) -> pytest.MarkDecorator:
+    """The first four pairs of each class and GPU, and all in which nothing is wrong; `make test-all` runs all."""
+    first = first_of_each(
+        cases,
+        kind=lambda case: (case[0], case[1].kind or case[1].name),
+        name=lambda case: f"{case[0]}: {case[1].name}",
+        first=4,
+    )
+    return pytest.mark.parametrize(("gpu", "pair"), list(first))
 
 
-each_wrong = pytest.mark.parametrize(("gpu", "pair"), [each for each in ALL if each[1].kind], ids=named)
-each = pytest.mark.parametrize(("gpu", "pair"), ALL, ids=named)
 each_corpus = pytest.mark.parametrize("corpus", CORPORA, ids=lambda corpus: corpus.GPU)
 
 
@@ -36,7 +42,7 @@ def simulated(request: pytest.FixtureRequest) -> Iterator[None]:
     device.current().gpu = before
 
 
-@each_wrong
+@each_kind([case for case in ALL if case[1].kind])
 def test_the_wrong_kernel_is_told_with_class_and_lines(gpu: str, pair: Pair):
     findings = sanitize(pair.launch(mended=False), *pair.arguments())
     told = {(f.kind, f.lines) for f in findings if f.kind == pair.kind or f.kind not in CONSEQUENCES}
@@ -44,7 +50,7 @@ def test_the_wrong_kernel_is_told_with_class_and_lines(gpu: str, pair: Pair):
     assert any(pair.says in str(f) for f in findings), f"\n{findings}"
 
 
-@each
+@each_kind(ALL)
 def test_nothing_is_said_of_the_mended_kernel(gpu: str, pair: Pair):
     findings = sanitize(pair.launch(mended=True), *pair.arguments())
     assert not findings, f"\n{findings}"

@@ -16,6 +16,7 @@ from gpulab.checks.run import reference_device
 from gpulab.frontends.cuda.transfers import to_device
 from gpulab.simulator import hardware
 from tests.labs import notebooks
+from tests.tiers import first_of_each
 from validation.case import Variant
 from validation.compiled import compiling_for
 from validation.table import variants
@@ -31,7 +32,10 @@ def launching(lab: str) -> list:
 EXERCISES = [(lab, exercise) for lab in LABS for exercise in launching(lab)]
 
 
-@pytest.mark.parametrize(("lab", "exercise"), EXERCISES, ids=[e.name for _, e in EXERCISES])
+@pytest.mark.parametrize(
+    ("lab", "exercise"),
+    list(first_of_each(EXERCISES, kind=lambda pair: pair[0], name=lambda pair: pair[1].name)),
+)
 def test_nothing_is_said_of_a_solution(lab, exercise):
     name, _ = notebooks.checks(lab)[exercise.name]
     fn, case = notebooks.answers(lab)[name], notebooks.by_size(exercise)[0]
@@ -54,7 +58,10 @@ def test_nothing_is_said_of_a_solution(lab, exercise):
     assert not findings, "\n".join(map(str, findings))
 
 
-@pytest.mark.parametrize("variant", variants(), ids=lambda variant: variant.key)
+@pytest.mark.parametrize(
+    "variant",
+    list(first_of_each(variants(), kind=lambda v: (v.kernel.entry, v.language), name=lambda v: v.key)),
+)
 def test_nothing_is_said_of_a_kernel_of_the_validation(variant: Variant):
     with compiling_for(hardware.find("H200")):
         launch, given = variant.prepared(variant.kernel.case(variant.kernel.sizes[0]))
