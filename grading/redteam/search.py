@@ -91,7 +91,8 @@ class Suspicion:
 
     def __str__(self) -> str:
         plain = ast.unparse(ast.parse(self.origin.text))
-        before, after = (text.splitlines() for text in (plain, self.mutant.source))
+        # A kernel in a text is one line of Python; its own lines are shown.
+        before, after = (text.replace("\\n", "\n").splitlines() for text in (plain, self.mutant.source))
         lines = [
             line
             for line in difflib.unified_diff(before, after, n=1, lineterm="")

@@ -123,6 +123,12 @@ def test_a_wrong_answer_that_a_trick_helps_is_odd() -> None:
     assert why_suspicious(wrong, mutant, Judged(1, 2, "a"), Judged(1, 2, "b")) == ""
 
 
+def test_a_change_in_cuda_cpp_is_shown_as_the_line_that_changed() -> None:
+    mutant = next(m for m in mutants(PIPELINE) if m.what.startswith("wait(&full, 0);"))
+    found = str(Suspicion(origin(text=PIPELINE), mutant, Judged(2, 2), "does less than the solution"))
+    assert "-    wait(&full, 0);" in found and "wait_products" not in found
+
+
 BARRIER_FOR_NOTHING = """\
 from gpulab import cuda
 
