@@ -18,7 +18,10 @@ Sense = Literal["weakens", "adds work"]
 New = ast.AST | list[ast.stmt]
 Rewrite = Callable[[Any], Iterator[New]]
 
-BARRIERS = ("syncthreads", "syncwarp", "threadfence", "threadfence_block", "sync", "debug_barrier")
+BARRIERS = (
+    "syncthreads", "syncwarp", "threadfence", "threadfence_block", "sync", "debug_barrier",
+    "sync_threads", "cp_async_wait_group", "mbarrier_wait", "wait_group", "fence",
+)  # fmt: skip
 FEWER_BITS = {
     "float64": "float32", "float32": "float16", "int64": "int32", "uint64": "uint32", "int32": "int16",
     "double": "half", "float": "half",
@@ -242,6 +245,14 @@ USES = r"(?m)^([ \t]*)(\w+(?:\[[^;=]*\])+ [-+*/]?= [^;]*;|\w+ [-+*/]?= [^;{}]*\[
 IN_TEXT = (
     InText("drops a barrier", "weakens", re.compile(r"__sync(?:threads|warp)\(\);"), ";"),
     InText("drops a fence", "weakens", re.compile(r"__threadfence(?:_block)?\(\);"), ";"),
+    InText("drops a fence", "weakens", re.compile(r"ptx::(?:tcgen05_)?fence_\w+\([^;]*\);"), ";"),
+    InText("drops a wait", "weakens", re.compile(r"(?<![\w:])wait\([^;{}]*\);|\w+_wait_prior\(\w+\);"), ";"),
+    InText("drops a wait", "weakens", re.compile(r"wait_products<\d>\(\);|while \(!ptx::[^;{}]*\{\}"), ";"),
+    InText(
+        "drops an arrival", "weakens",
+        re.compile(r"(?:if \([^;{}]*\) )?ptx::mbarrier_arrive\([^;]*\);"), ";",
+    ),
+    InText("drops a meeting of the cluster", "weakens", re.compile(r"meet\(\);|cluster\.sync\(\);"), ";"),
     InText("makes an atomic plain", "weakens", re.compile(r"atomicAdd\(&?([^,]+), ([^;]+)\);"), r"\1 += \2;"),
     InText("takes fewer bits", "weakens", re.compile(r"\bdouble\b"), "float"),
     InText("takes fewer bits", "weakens", re.compile(r"\blong long\b"), "int"),

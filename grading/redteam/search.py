@@ -41,6 +41,7 @@ from gpulab.simulator.observe.counters import Counters
 from grading.core.course import Course, sources
 from grading.core.judge import steps_of
 from grading.core.notebooks import questions
+from grading.core.own_cells import names_of
 from grading.core.records import read_record
 from grading.core.replay import ReplayJob, exercise_of, garbage_seed, judged, stand_in
 from grading.core.replays import Replays
@@ -90,7 +91,8 @@ class Suspicion:
 
     def __str__(self) -> str:
         plain = ast.unparse(ast.parse(self.origin.text))
-        before, after = (text.splitlines() for text in (plain, self.mutant.source))
+        # A kernel in a text is one line of Python; its own lines are shown.
+        before, after = (text.replace("\\n", "\n").splitlines() for text in (plain, self.mutant.source))
         lines = [
             line
             for line in difflib.unified_diff(before, after, n=1, lineterm="")
@@ -115,7 +117,7 @@ def origins(course: Course, lab: str = "") -> Iterator[Origin]:
 
 
 def _solutions(source: Path) -> Iterator[tuple[str, str]]:
-    """The exercises of a notebook, each with the cell that defines its function."""
+    """The exercises of a notebook, each with the cell that defines its function and its kernels' cells."""
     asked = {q.cell: q for q in questions(solved(source))}
     since: list[str] = []
     for step in steps_of(solved(source)):
@@ -125,8 +127,20 @@ def _solutions(source: Path) -> Iterator[tuple[str, str]]:
         question = asked[step["test"]]
         name = re.escape(question.function)
         binds = re.compile(rf"^(?:def|class)\s+{name}\b|^{name}\s*=", re.MULTILINE)
-        yield from [(question.exercise, text) for text in since if binds.search(text)][-1:]
+        places = [place for place, text in enumerate(since) if binds.search(text)]
+        yield from [(question.exercise, _with_kernels(since[:place], since[place])) for place in places[-1:]]
         since = []
+
+
+def _with_kernels(before: list[str], text: str) -> str:
+    """A solution cell behind those that define what it uses, such as the kernel it launches."""
+    used, kept = set(names_of(text)[1]), [text]
+    for cell in reversed(before):
+        binds, uses = names_of(cell)
+        if "BEGIN SOLUTION" in cell and binds & used:
+            kept.insert(0, cell)
+            used |= uses
+    return "\n\n\n".join(kept)
 
 
 def mutants_of(origin: Origin) -> list[Mutant]:

@@ -14,7 +14,7 @@ from grading.core.notebooks import questions, read_submitted
 from grading.core.sandbox import Limits
 from grading.core.verdicts import ExerciseVerdict
 from grading.lms import classroom
-from grading.redteam.plays import Act, Play, acts, judge, plays, runs
+from grading.redteam.plays import Act, Play, acts, judge, plays, runs, source_of
 from tests.grading.conftest import LAB, Class
 
 pytestmark = pytest.mark.usefixtures("needs_sandbox")
@@ -80,8 +80,13 @@ def test_what_is_handed_in_costs_nobody_else_a_point(school: Class) -> None:
 
 
 def test_there_are_many_of_both() -> None:
-    attacks = len(KINDS["attacks"]) + len(NOTEBOOKS) + len(HAND_INS)
-    assert attacks >= 60 and len(KINDS["honest"]) >= 100
+    assert len(KINDS["attacks"]) + len(NOTEBOOKS) + len(HAND_INS) >= 200 and len(KINDS["honest"]) >= 150
+    # Labs 23 to 28 have exercises of their own kinds: clusters, tensor maps, tensor cores, languages of tiles.
+    new = {
+        kind: [p for p in found if "23" <= source_of(COURSE, p.exercise).name[:2] <= "28"]
+        for kind, found in KINDS.items()
+    }
+    assert len(new["attacks"]) >= 25 and len(new["honest"]) >= 15
 
 
 def test_the_command_judges_one_lab_and_names_those_that_there_are(

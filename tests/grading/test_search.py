@@ -7,7 +7,16 @@ import pytest
 from grading.core.course import Course
 from grading.redteam.mutators import MUTATORS, mutants
 from grading.redteam.plays import source_of
-from grading.redteam.search import Judged, Origin, Suspicion, known, reason_for, suspicions, why_suspicious
+from grading.redteam.search import (
+    Judged,
+    Origin,
+    Suspicion,
+    known,
+    origins,
+    reason_for,
+    suspicions,
+    why_suspicious,
+)
 
 KERNEL = """\
 @cuda.jit
@@ -63,6 +72,35 @@ def test_cuda_cpp_is_changed_within_its_text() -> None:
     assert "threadIdx.x % 32 == turn" in made["lets lanes take turns"]
 
 
+PIPELINE = '''text = """extern "C" __global__ void f(float* a) {
+    ptx::fence_proxy_async(ptx::space_shared);
+    wait(&full, 0);
+    __pipeline_wait_prior(2);
+    wait_products<0>();
+    while (!ptx::mbarrier_test_wait_parity(&full, 1)) {}
+    if (t % 32 == 0) ptx::mbarrier_arrive(&empty);
+    cluster.sync();
+}
+"""'''
+
+
+def test_waits_fences_and_arrivals_of_a_pipeline_are_dropped_one_by_one() -> None:
+    made = list(mutants(PIPELINE))
+    assert sorted(m.mutator for m in made) == [
+        "drops a fence", "drops a guard", "drops a meeting of the cluster", *["drops a wait"] * 4,
+        "drops an arrival",
+    ]  # fmt: skip
+    assert len({m.source for m in made}) == 8
+
+
+def test_a_kernel_in_a_cell_of_its_own_is_changed_with_the_code_that_launches_it() -> None:
+    solutions = {each.exercise: each.text for each in origins(Course(), "23") if each.is_right}
+    text = solutions["async.tile"]
+    assert text.index("transposing = cp.RawKernel") < text.index("def transpose(a, out)")
+    assert "drops a wait" in {m.mutator for m in mutants(text)}
+    assert "RawKernel" not in solutions["async.depth"]
+
+
 def origin(name: str = "solution", text: str = "") -> Origin:
     return Origin(source_of(Course(), "start.double"), "start.double", name, text)
 
@@ -83,6 +121,12 @@ def test_a_wrong_answer_that_a_trick_helps_is_odd() -> None:
     wrong = origin("double_no_guard")
     assert why_suspicious(wrong, mutant, Judged(0, 2, "a"), Judged(1, 2, "b")) == "the answer itself earns 0"
     assert why_suspicious(wrong, mutant, Judged(1, 2, "a"), Judged(1, 2, "b")) == ""
+
+
+def test_a_change_in_cuda_cpp_is_shown_as_the_line_that_changed() -> None:
+    mutant = next(m for m in mutants(PIPELINE) if m.what.startswith("wait(&full, 0);"))
+    found = str(Suspicion(origin(text=PIPELINE), mutant, Judged(2, 2), "does less than the solution"))
+    assert "-    wait(&full, 0);" in found and "wait_products" not in found
 
 
 BARRIER_FOR_NOTHING = """\

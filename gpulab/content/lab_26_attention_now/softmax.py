@@ -214,15 +214,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 case=EVERY,
             ),
             Budget(
-                "flops",
-                lambda s: 10 * count(s, "n"),
-                1.25,
-                "operations",
-                naive=lambda s: 12 * count(s, "n"),
-                why="10 for a number, a multiply-add counted as two",
-                advice="Which degree has your polynomial? Fitted to −½ … ½, degree 3 is good enough.",
-            ),
-            Budget(
                 "memory_requests",
                 lambda s: 2 * -(-count(s, "n") // 32),
                 1.25,
@@ -230,6 +221,15 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="a warp loads x once and stores out once",
                 advice="What do you load in addition to x? A table is not a polynomial, wherever it is.",
                 case=EVERY,
+            ),
+            Budget(
+                "flops",
+                lambda s: 10 * count(s, "n"),
+                1.25,
+                "operations",
+                naive=lambda s: 12 * count(s, "n"),
+                why="10 for a number, a multiply-add counted as two",
+                advice="Which degree has your polynomial? Fitted to −½ … ½, degree 3 is good enough.",
             ),
         ),
         hints=(

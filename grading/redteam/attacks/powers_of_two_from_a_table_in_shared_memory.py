@@ -1,7 +1,7 @@
 # how: makes a table of powers of two in shared memory and looks them up, so that a line does for a polynomial
 # exercise: modern.exp2
 # earns: 2.5
-# says: operations
+# says: requests to memory
 powers = cp.RawKernel(
     r"""
 extern "C" __global__ void powers(const float* x, float* out, int n) {

@@ -4,7 +4,7 @@ from itertools import takewhile
 
 
 def route(blocks, replicas):
-    best, least = 0, math.inf
+    best, least = 0, float("inf")
     for number, replica in enumerate(replicas):
         known = len(list(takewhile(set(replica["cached"]).__contains__, blocks)))
         if replica["queued"] + len(blocks) - known < least:

@@ -1,7 +1,8 @@
-"""Odd honest answers in whole notebooks, from the file that is handed in to the gradebook: none loses a point.
+"""Attacks and odd honest answers in whole notebooks, from the file that is handed in to the gradebook.
 
 `test_redteam.py` judges the same answers many at a time, without the graft and the gradebook. Here each
-notebook is the released one, with an answer in as many of its cells as there are any for.
+notebook is the released one, with an answer in as many of its cells as there are any for. No attack earns more
+than it deserves, and no honest answer less.
 """
 
 from __future__ import annotations
@@ -18,19 +19,22 @@ from grading.core.course import Course
 from grading.core.notebooks import Question, grade_id, is_solution, is_test, questions, read_released
 from grading.core.own_cells import names_of
 from grading.core.sandbox import Limits
+from grading.core.verdicts import ExerciseVerdict
 from grading.lms import classroom
 from grading.redteam.plays import Play, plays, solved, source_of
 
 COURSE = Course()
 LIMITS = Limits(seconds=300, patience=40)
 OWN = "the_labs_own"  # the name under which an answer may use the lab's solution
-QUICK = ("00", "16")  # the other labs take minutes
+QUICK = {"attacks": ("02", "27"), "honest": ("00", "16", "27")}  # the other labs take minutes
 
 
-def by_lab() -> dict[str, list[Play]]:
-    found: dict[str, list[Play]] = {}
-    for play in plays("honest"):
-        found.setdefault(source_of(COURSE, play.exercise).parent.name, []).append(play)
+def by_lab() -> dict[tuple[str, str], list[Play]]:
+    """All answers, by their kind and their lab."""
+    found: dict[tuple[str, str], list[Play]] = {}
+    for kind in QUICK:
+        for play in plays(kind):
+            found.setdefault((kind, source_of(COURSE, play.exercise).parent.name), []).append(play)
     return found
 
 
@@ -83,13 +87,27 @@ def place_of(question: Question, cells: list[NotebookNode]) -> NotebookNode:
     return [cell for cell in cells if question.function in names_of(cell.source)[0]][-1]
 
 
+def over_earned(play: Play, found: dict[str, ExerciseVerdict]) -> str:
+    """By how much an attack earns more than it deserves; empty if it does not. It may have ended its sandbox."""
+    deserved = {play.exercise: play.earns, **play.also}
+    return "; ".join(
+        f"{name} earns {found[name].points:g} instead of {points:g}"
+        for name, points in deserved.items()
+        if name in found and found[name].points > points + 0.005
+    )
+
+
 @pytest.mark.usefixtures("needs_sandbox")
 @pytest.mark.parametrize(
-    "lab", [pytest.param(lab, marks=[] if lab[:2] in QUICK else [pytest.mark.slow]) for lab in sorted(LABS)]
+    ("kind", "lab"),
+    [
+        pytest.param(*each, marks=[] if each[1][:2] in QUICK[each[0]] else [pytest.mark.slow])
+        for each in sorted(LABS)
+    ],
 )
-def test_an_odd_honest_answer_that_is_handed_in_gets_full_marks(lab: str, tmp_path: Path) -> None:
+def test_what_is_handed_in_earns_what_it_deserves(kind: str, lab: str, tmp_path: Path) -> None:
     course, folder = Course(COURSE.root, tmp_path / "grading"), tmp_path / "handed_in"
-    given = {f"student{number}": group for number, group in enumerate(apart(LABS[lab]))}
+    given = {f"student{number}": group for number, group in enumerate(apart(LABS[kind, lab]))}
     for student, group in given.items():
         source = source_of(course, group[0].exercise)
         released = read_released(course.labs / lab / f"{source.stem}.ipynb")
@@ -101,5 +119,6 @@ def test_an_odd_honest_answer_that_is_handed_in_gets_full_marks(lab: str, tmp_pa
     for student, group in given.items():
         verdicts = [v for task in result.tasks[student] if task.verdict for v in task.verdict.exercises]
         for play in group:
-            problems[play.name] = play.problem({v.exercise: v for v in verdicts})
+            found = {v.exercise: v for v in verdicts}
+            problems[play.name] = play.problem(found) if kind == "honest" else over_earned(play, found)
     assert {name: problem for name, problem in problems.items() if problem} == {}
