@@ -18,8 +18,10 @@ INK = "#6a7683"  # the key: no colour map has it; in a file of its own (`Picture
 BLUE = "#0064a4"
 LIGHT, LIGHT_INK = "#ffffff", "#4d5661"
 DARK, DARK_INK = "#1b1f24", "#b7c0c9"
-# The colour that a text is drawn in, by the colour that its figure asked for.
+# The colour that a text is drawn in, by the colour that its figure asked for. Black is what matplotlib takes
+# where nothing was asked for.
 TEXTS = {
+    "black": INK,
     BLUE: "#07609f",
     "#e69f00": "#a36b0a",
     "#009e73": "#087c5c",

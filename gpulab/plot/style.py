@@ -223,7 +223,7 @@ def on(fill: str | None) -> str:
         return INK
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(fill)]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "black" if luminance > 0.2 else "white"
+    return "#000000" if luminance > 0.2 else "#ffffff"  # by number: a word in "black" asked for nothing
 
 
 def lanes_text(lanes: tuple[int, ...]) -> str:
