@@ -40,8 +40,8 @@ SHADES = {
 }
 
 
-def svg(png: bytes) -> str:
-    """The SVG around a PNG with a transparent background."""
+def svg(png: bytes, density: int = 1) -> str:
+    """The SVG around a PNG with a transparent background; `density` of its dots are a pixel of the page."""
     from PIL import Image
 
     rest = np.array(Image.open(io.BytesIO(png)).convert("RGBA"))
@@ -60,7 +60,8 @@ def svg(png: bytes) -> str:
         painted += f'<rect class="s{index}" {size} mask="url(#m{index})"/>'
     style = f"{''.join(light)}@media(prefers-color-scheme:dark){{{''.join(dark)}}}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width / density:g}" height="{height / density:g}"'
+        f' viewBox="0 0 {width} {height}">'
         f"<style>{style}</style>"
         f'{masks}<rect class="paper" {size}/>{_image(Image.fromarray(rest, "RGBA"), size)}{painted}</svg>'
     )

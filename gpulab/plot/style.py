@@ -43,6 +43,8 @@ HATCH = "////"
 
 CELL = 0.25  # inches: one square of a grid of lanes, banks or elements
 TEXT = 9
+DPI = 110
+DENSITY = 2  # dots of an image in a notebook for each pixel of the page: most screens have about so many
 
 
 class NothingToDraw(Message, ValueError):
@@ -68,7 +70,7 @@ class Picture:
         self.caption = f"{words} {self.caption}"
         _write(self.figure, [self.caption])
 
-    def png(self, dpi: int = 110) -> bytes:
+    def png(self, dpi: int = DPI) -> bytes:
         """The image, with the caption in its metadata."""
         buffer = io.BytesIO()
         self.figure.savefig(
@@ -76,13 +78,13 @@ class Picture:
         )
         return buffer.getvalue()
 
-    def save(self, path: str | Path, dpi: int = 110) -> None:
+    def save(self, path: str | Path, dpi: int = DPI) -> None:
         """Write the image as PNG."""
         Path(path).write_bytes(self.png(dpi))
 
     def html(self) -> str:
         """The figure on paper that is light or dark as the page is, and its caption as text below it."""
-        data = quote(on_paper.svg(self._without_caption()), safe=" :/=,;'<>()")
+        data = quote(on_paper.svg(self._without_caption(), DENSITY), safe=" :/=,;'<>()")
         said = escape(self.caption)
         return (
             f'<figure class="gpulab-figure" style="margin:.4em 0;overflow-x:auto"><img alt="{said}"'
@@ -100,7 +102,7 @@ class Picture:
         for text, colour in asked:
             text.set_color(on_paper.TEXTS[colour])
         try:
-            return self.png()
+            return self.png(DENSITY * DPI)
         finally:
             for text, colour in asked:
                 text.set_color(colour)

@@ -113,7 +113,15 @@ def test_a_figure_in_a_notebook_is_its_colours_and_its_ink_apart() -> None:
     for colour in (style.INK, style.DEEP):
         key = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)])
         assert not (np.abs(seen - key) <= 2).all(axis=1).any()
-    assert len(html) < 60_000
+    assert len(html) < 80_000
+
+
+def test_an_image_has_twice_the_dots_of_its_place_on_the_page() -> None:
+    picture = plot.bars({"naive": 32, "yours": 4}, "sectors per request")
+    shown = unquote(str(BeautifulSoup(picture.html(), "html.parser").img["src"]))  # type: ignore[index]
+    width = float(re.search(r'<svg[^>]* width="([\d.]+)"', shown)[1])  # type: ignore[index]
+    dots = re.search(r'viewBox="0 0 (\d+) \d+"', shown)[1]  # type: ignore[index]
+    assert int(dots) == 2 * width == 2 * Image.open(io.BytesIO(picture.png())).size[0]
 
 
 def test_the_caption_stands_below_the_figure_as_text_and_not_in_the_pixels() -> None:
@@ -122,7 +130,7 @@ def test_the_caption_stands_below_the_figure_as_text_and_not_in_the_pixels() -> 
     assert shown.figcaption and shown.figcaption.get_text() == picture.caption
     assert shown.img and shown.img["alt"] == picture.caption
     whole = Image.open(io.BytesIO(picture.png())).size
-    assert int(re.search(r'height="(\d+)"', unquote(str(shown.img["src"])))[1]) <= whole[1]  # type: ignore[index]
+    assert int(re.search(r'height="(\d+)', unquote(str(shown.img["src"])))[1]) <= whole[1]  # type: ignore[index]
     assert picture.figure.get_supxlabel() == " ".join(
         picture.caption.split()
     )  # for a file it is in the image
