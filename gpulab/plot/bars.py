@@ -109,7 +109,7 @@ def _spread(counts: Mapping[str, float]) -> str:
     if least <= 0:
         return f"{high} has the most, {style.number(most)}, and {low} the least, {style.number(least)}"
     ratio = round(most / least, 1) if most < 100 * least else float(f"{most / least:.2g}")
-    return f"{high} comes to {style.number(ratio)} times {low}"
+    return f"the largest, {high}, is {style.number(ratio)} times the smallest, {low}"
 
 
 def _as_start(unit: str) -> str:

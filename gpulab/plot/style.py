@@ -45,6 +45,9 @@ CELL = 0.25  # inches: one square of a grid of lanes, banks or elements
 TEXT = 9
 DPI = 110
 DENSITY = 2  # dots of an image in a notebook for each pixel of the page: most screens have about so many
+LARGE = (
+    60  # square inches from which on one dot has to do, or a grid of a thousand cells would weigh too much
+)
 
 
 class NothingToDraw(Message, ValueError):
@@ -84,7 +87,10 @@ class Picture:
 
     def html(self) -> str:
         """The figure on paper that is light or dark as the page is, and its caption as text below it."""
-        data = quote(on_paper.svg(self._without_caption(), DENSITY), safe=" :/=,;'<>()")
+        width, height = self.figure.get_size_inches()
+        density = DENSITY if width * height < LARGE else 1
+        image = on_paper.svg(self._without_caption(density * DPI), density)
+        data = quote(image, safe=" :/=,;'<>()")
         said = escape(self.caption)
         return (
             f'<figure class="gpulab-figure" style="margin:.4em 0;overflow-x:auto"><img alt="{said}"'
@@ -93,7 +99,7 @@ class Picture:
             f' 0">{said}</figcaption></figure>'
         )
 
-    def _without_caption(self) -> bytes:
+    def _without_caption(self, dpi: int) -> bytes:
         """The image alone; its words stand below it where they can be broken and enlarged."""
         written = getattr(self.figure, "captions", None)
         self.figure.supxlabel("")
@@ -102,7 +108,7 @@ class Picture:
         for text, colour in asked:
             text.set_color(on_paper.TEXTS[colour])
         try:
-            return self.png(DENSITY * DPI)
+            return self.png(dpi)
         finally:
             for text, colour in asked:
                 text.set_color(colour)

@@ -31,7 +31,7 @@ def test_bars_are_captioned_with_what_to_see_and_do_not_repeat_their_numbers():
         == "Bytes: kept has the most, 3, and not the least, 0."
     )
     three = plot.bars({"naive": 32, "tiled": 8, "best": 4}, "sectors").caption
-    assert three == "Sectors: naive comes to 8 times best." and "32" not in three
+    assert three == "Sectors: the largest, naive, is 8 times the smallest, best." and "32" not in three
     assert plot.bars({"one": 4, "two": 4}, "sectors").caption == "Sectors: all have 4."
     assert plot.bars({"kept": 3, "not": 0}, "bytes", caption="Some stay.").caption == "Some stay."
 

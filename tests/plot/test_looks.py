@@ -116,6 +116,12 @@ def test_a_figure_in_a_notebook_is_its_colours_and_its_ink_apart() -> None:
     assert len(html) < 80_000
 
 
+def test_a_grid_of_a_thousand_cells_weighs_less_than_200_kilobytes() -> None:
+    place = np.arange(1200).reshape(30, 40)
+    picture = plot.grid_map(plot.Coverage(place // 256, place % 256, np.ones_like(place), 0, "out"))
+    assert len(picture.html()) < 200_000
+
+
 def test_an_image_has_twice_the_dots_of_its_place_on_the_page() -> None:
     picture = plot.bars({"naive": 32, "yours": 4}, "sectors per request")
     shown = unquote(str(BeautifulSoup(picture.html(), "html.parser").img["src"]))  # type: ignore[index]
