@@ -187,6 +187,22 @@ def test_a_lab_has_line_numbers_lines_that_can_be_read_and_its_drawings(
     page.close()
 
 
+def test_a_drawing_on_a_phone_keeps_its_size_and_the_page_its_width(
+    opened: Callable[[str], Notebook],
+) -> None:
+    notebook = opened("00_start_here")
+    page = notebook.page
+    page.set_viewport_size({"width": 390, "height": 900})
+    drawing = page.locator('.jp-MarkdownOutput img[src*="drawings"]').first
+    drawing.scroll_into_view_if_needed()
+    assert drawing.bounding_box()["width"] >= 400  # type: ignore[index]
+    around = drawing.locator("xpath=..")
+    assert around.evaluate("e => e.scrollWidth > e.clientWidth && getComputedStyle(e).overflowX == 'auto'")
+    assert around.bounding_box()["width"] <= 390  # type: ignore[index]
+    page.screenshot(path=SHOTS / "lab 390.png")
+    page.close()
+
+
 def test_a_failed_check_has_a_button_that_gives_a_hint(opened: Callable[[str], Notebook]) -> None:
     notebook = opened("00_start_here")
     for cell in ("gpulab.start(", "def double"):

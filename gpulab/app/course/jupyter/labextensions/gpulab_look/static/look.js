@@ -14,6 +14,11 @@
     .jp-Notebook .jp-MarkdownOutput > :is(p, ul, ol, blockquote, details, h1, h2, h3, h4) { max-width: 80ch; }
     .jp-Notebook .jp-MarkdownOutput > table { margin-left: 0; }
     .jp-Notebook .jp-MarkdownOutput img { max-width: min(100%, 44rem); }
+    /* On a narrow page drawings and tables are pushed sideways instead of being too small or cut off. */
+    @media (max-width: 700px) {
+      .jp-Notebook .jp-MarkdownOutput :is(p:has(> img), table) { display: block; overflow-x: auto; max-width: 100%; }
+      .jp-Notebook .jp-MarkdownOutput p > img { max-width: none; width: 30rem; }
+    }
     /* A long line of an output is broken between words. */
     .jp-Notebook .jp-RenderedText pre { word-break: normal; overflow-wrap: anywhere; }
     /* The home page shows what its cells say, and not the cells. */
