@@ -194,6 +194,7 @@ def test_a_drawing_on_a_phone_keeps_its_size_and_the_page_its_width(
     page = notebook.page
     page.set_viewport_size({"width": 390, "height": 900})
     drawing = page.locator('.jp-MarkdownOutput img[src*="drawings"]').first
+    page.wait_for_function("jupyterapp.shell.leftCollapsed")
     drawing.scroll_into_view_if_needed()
     assert drawing.bounding_box()["width"] >= 400  # type: ignore[index]
     around = drawing.locator("xpath=..")
