@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -68,6 +69,7 @@ def bars(
         if all(isinstance(value, int) for value in counts.values()):
             ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
         ax.xaxis.set_major_formatter(lambda value, _: style.number(value))
+        _thin_out(ax)
     verdict = ""
     if budget is not None:
         limit = style.number(budget)
@@ -83,6 +85,21 @@ def bars(
     return style.finish(ax, caption or f"{_as_start(unit)}: {_spread(counts)}{verdict}.", given)
 
 
+def _thin_out(ax: Axes) -> None:
+    """Fewer numbers along the axis where long names leave it so short that they would touch."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    for most in (6, 4, 3, 2):
+        figure.draw_without_rendering()
+        left, right = ax.get_window_extent().intervalx
+        boxes = (label.get_window_extent() for label in ax.get_xticklabels() if label.get_text())
+        inside = (box for box in boxes if left - 1 <= (box.x0 + box.x1) / 2 <= right + 1)
+        along = sorted(inside, key=lambda box: box.x0)
+        if all(one.x1 + 4 < other.x0 for one, other in pairwise(along)):
+            return
+        ax.xaxis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
+
+
 def _spread(counts: Mapping[str, float]) -> str:
     """What the bars are to one another; their numbers stand beside them."""
     low, high = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
@@ -92,7 +109,7 @@ def _spread(counts: Mapping[str, float]) -> str:
     if least <= 0:
         return f"{high} has the most, {style.number(most)}, and {low} the least, {style.number(least)}"
     ratio = round(most / least, 1) if most < 100 * least else float(f"{most / least:.2g}")
-    return f"{high} comes to {style.number(ratio)} times {low}"
+    return f"the largest, {high}, is {style.number(ratio)} times the smallest, {low}"
 
 
 def _as_start(unit: str) -> str:

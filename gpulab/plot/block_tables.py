@@ -30,7 +30,7 @@ def block_tables(
             style.cell(ax, place + 0.04, row - 0.36, "", None, width=0.92, height=0.72)
             style.cell(ax, place + 0.04, row - 0.36, "", fill, width=0.92 * share, height=0.72)
             ax.annotate(
-                str(block), (place + 0.5, row), ha="center", va="center", fontsize=8, color="black",
+                str(block), (place + 0.5, row), ha="center", va="center", fontsize=8, color="#000000",
                 bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
             )  # fmt: skip
     ax.set_xlim(0, width)

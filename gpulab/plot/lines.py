@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 
 from . import style
 
@@ -86,6 +86,9 @@ def lines(
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))  # a count has no halves
     for axis, log in ((ax.xaxis, log_x), (ax.yaxis, log_y)):
         if log:
+            low, high = axis.get_view_interval()
+            if high < 100 * low:  # powers of ten alone would leave a tick or two
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.set_major_formatter(lambda value, _: style.number(value))
             axis.set_minor_formatter("")
     if not log_y and max(abs(value) for points in curves.values() for _, value in points) >= 1000:

@@ -16,10 +16,14 @@ from matplotlib.colors import to_rgb
 
 INK = "#6a7683"  # the key: no colour map has it; in a file of its own (`Picture.save`) it is 4.6 : 1 on white
 BLUE = "#0064a4"
+HEAVY = 60_000  # bytes of an image from which on it is kept in fewer shades
+_FAST_OCTREE, _NO_DITHER = 2, 0  # PIL's; it is imported when it is needed
 LIGHT, LIGHT_INK = "#ffffff", "#4d5661"
 DARK, DARK_INK = "#1b1f24", "#b7c0c9"
-# The colour that a text is drawn in, by the colour that its figure asked for.
+# The colour that a text is drawn in, by the colour that its figure asked for. Black is what matplotlib takes
+# where nothing was asked for.
 TEXTS = {
+    "black": INK,
     BLUE: "#07609f",
     "#e69f00": "#a36b0a",
     "#009e73": "#087c5c",
@@ -38,8 +42,8 @@ SHADES = {
 }
 
 
-def svg(png: bytes) -> str:
-    """The SVG around a PNG with a transparent background."""
+def svg(png: bytes, density: int = 1) -> str:
+    """The SVG around a PNG with a transparent background; `density` of its dots are a pixel of the page."""
     from PIL import Image
 
     rest = np.array(Image.open(io.BytesIO(png)).convert("RGBA"))
@@ -58,7 +62,8 @@ def svg(png: bytes) -> str:
         painted += f'<rect class="s{index}" {size} mask="url(#m{index})"/>'
     style = f"{''.join(light)}@media(prefers-color-scheme:dark){{{''.join(dark)}}}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width / density:g}" height="{height / density:g}"'
+        f' viewBox="0 0 {width} {height}">'
         f"<style>{style}</style>"
         f'{masks}<rect class="paper" {size}/>{_image(Image.fromarray(rest, "RGBA"), size)}{painted}</svg>'
     )
@@ -69,6 +74,13 @@ def _channels(colour: str) -> np.ndarray:
 
 
 def _image(image: Any, size: str) -> str:
+    data = _png(image)
+    if len(data) > HEAVY and image.mode == "RGBA":  # edges of many letters: 256 shades are as good
+        data = min(data, _png(image.quantize(256, _FAST_OCTREE, dither=_NO_DITHER)), key=len)
+    return f'<image {size} href="data:image/png;base64,{base64.b64encode(data).decode()}"/>'
+
+
+def _png(image: Any) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, "png", optimize=True)
-    return f'<image {size} href="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"/>'
+    return buffer.getvalue()

@@ -43,6 +43,11 @@ HATCH = "////"
 
 CELL = 0.25  # inches: one square of a grid of lanes, banks or elements
 TEXT = 9
+DPI = 110
+DENSITY = 2  # dots of an image in a notebook for each pixel of the page: most screens have about so many
+LARGE = (
+    60  # square inches from which on one dot has to do, or a grid of a thousand cells would weigh too much
+)
 
 
 class NothingToDraw(Message, ValueError):
@@ -68,7 +73,7 @@ class Picture:
         self.caption = f"{words} {self.caption}"
         _write(self.figure, [self.caption])
 
-    def png(self, dpi: int = 110) -> bytes:
+    def png(self, dpi: int = DPI) -> bytes:
         """The image, with the caption in its metadata."""
         buffer = io.BytesIO()
         self.figure.savefig(
@@ -76,13 +81,16 @@ class Picture:
         )
         return buffer.getvalue()
 
-    def save(self, path: str | Path, dpi: int = 110) -> None:
+    def save(self, path: str | Path, dpi: int = DPI) -> None:
         """Write the image as PNG."""
         Path(path).write_bytes(self.png(dpi))
 
     def html(self) -> str:
         """The figure on paper that is light or dark as the page is, and its caption as text below it."""
-        data = quote(on_paper.svg(self._without_caption()), safe=" :/=,;'<>()")
+        width, height = self.figure.get_size_inches()
+        density = DENSITY if width * height < LARGE else 1
+        image = on_paper.svg(self._without_caption(density * DPI), density)
+        data = quote(image, safe=" :/=,;'<>()")
         said = escape(self.caption)
         return (
             f'<figure class="gpulab-figure" style="margin:.4em 0;overflow-x:auto"><img alt="{said}"'
@@ -91,7 +99,7 @@ class Picture:
             f' 0">{said}</figcaption></figure>'
         )
 
-    def _without_caption(self) -> bytes:
+    def _without_caption(self, dpi: int) -> bytes:
         """The image alone; its words stand below it where they can be broken and enlarged."""
         written = getattr(self.figure, "captions", None)
         self.figure.supxlabel("")
@@ -100,7 +108,7 @@ class Picture:
         for text, colour in asked:
             text.set_color(on_paper.TEXTS[colour])
         try:
-            return self.png()
+            return self.png(dpi)
         finally:
             for text, colour in asked:
                 text.set_color(colour)
@@ -223,7 +231,7 @@ def on(fill: str | None) -> str:
         return INK
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(fill)]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "black" if luminance > 0.2 else "white"
+    return "#000000" if luminance > 0.2 else "#ffffff"  # by number: a word in "black" asked for nothing
 
 
 def lanes_text(lanes: tuple[int, ...]) -> str:

@@ -260,7 +260,14 @@ ax = plot.axes(6.2, 3.0)
 for n in sorted({n for n, _, _ in RUNS}):
     points = [(d, loss) for m, d, loss in RUNS if m == n]
     ax.plot(*zip(*points, strict=True), marker="o", color=plot.DEEP)
-    ax.annotate(f" {n:,} parameters", points[-1], color=plot.DEEP, va="center", annotation_clip=False)
+    ax.annotate(
+        f"{n:,} parameters",
+        points[-1],
+        color=plot.DEEP,
+        va="center",
+        xytext=(8, 0),
+        textcoords="offset points",
+    )
 ax.set(xscale="log", xlabel="tokens", ylabel="nats per character", xlim=(1.2e4, 1.6e5))
 plot.picture(ax, "More parameters and more tokens both lower the loss of the small GPT.")
 
@@ -352,10 +359,13 @@ for (name, (e, fa, a, fb, b)), colour in zip(CHINCHILLA.items(), (plot.ALARM, pl
         textcoords="offset points",
     )
 ax.axhline(20, color=plot.INK, linestyle=":", linewidth=0.8)
-ax.set(xscale="log", yscale="log", xlabel="FLOPs of training", ylabel="tokens per parameter at the optimum")
+ax.set(xscale="log", yscale="log", xlabel="FLOPs of training", ylabel="tokens per parameter", ylim=(12, 220))
+ax.minorticks_off()
+ax.set_yticks([20, 50, 100, 200], ["20", "50", "100", "200"])
 plot.picture(
     ax,
-    "Two fits of the same runs: one stays near 20 tokens per parameter, the other climbs past 100 (dotted: 20).",
+    "Two fits of the same runs: at one's optimum there are about 20 tokens per parameter (dotted), and the"
+    " other's climbs past 100.",
 )
 
 # %% [markdown]

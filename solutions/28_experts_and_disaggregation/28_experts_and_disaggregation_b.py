@@ -581,7 +581,7 @@ print("saved by rows on 4 ranks, read by columns on 2:", torch.equal(whole, torc
 # %% jupyter={"source_hidden": true}
 ax = plot.axes(4.2, 3.2)
 for rank in range(4):
-    ax.axhspan(3 * rank, 3 * rank + 3, color=plot.DEEP, alpha=0.12 + 0.16 * rank)
+    ax.axhspan(3 * rank, 3 * rank + 3, color=plot.DEEP, alpha=0.1 + 0.06 * rank)
     ax.annotate(f"file of rank {rank}", (0.2, 3 * rank + 1.7), color=plot.INK)
 ax.axvspan(4, 8, fill=False, edgecolor=plot.ALARM, linewidth=2.5)
 ax.annotate("new rank 1", (5.2, 1.7), color=plot.ALARM)

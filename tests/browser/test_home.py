@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +13,10 @@ import pytest
 
 from gpulab.app.course import catalogue
 from tests.browser import axe
-from tests.browser.driving import ROOT, Notebook
+from tests.browser.driving import PATIENCE, ROOT, Notebook
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
@@ -84,6 +86,25 @@ def test_a_click_on_an_answer_says_whether_it_is_right(home: Notebook) -> None:
     assert answer.get_by_text("Right.").is_visible()
 
 
+def test_code_in_a_question_is_set_as_code(home: Notebook) -> None:
+    quiz = home.page.locator(".gpulab-quiz")
+    assert quiz.locator("code").all_text_contents() == ["y = model(x)", "time.time()"]
+    assert "`" not in (quiz.text_content() or "`")
+
+
+def test_it_looks_like_a_page_and_not_like_a_cell_that_is_selected(home: Notebook) -> None:
+    page = home.page
+    first = page.locator(".jp-Notebook .jp-MarkdownCell").first
+    page.evaluate("jupyterapp.shell.currentWidget.content.activeCellIndex = 0")
+    assert not first.locator(".jp-Collapser").first.is_visible()
+    assert first.evaluate("e => getComputedStyle(e).outlineStyle") == "none"
+    edges = page.evaluate(
+        """() => [".jp-MarkdownOutput h1", ".gpulab-home", ".gpulab-map"].map(
+            one => Math.round(document.querySelector(`.jp-Notebook ${one}`).getBoundingClientRect().left))"""
+    )
+    assert max(edges) - min(edges) <= 1
+
+
 def test_start_and_the_last_notebook_are_a_click_away(home: Notebook) -> None:
     page, path = home.page, "jupyterapp.shell.currentWidget.context.path"
     page.locator(".gpulab-continue a").click()
@@ -92,6 +113,51 @@ def test_start_and_the_last_notebook_are_a_click_away(home: Notebook) -> None:
     page.wait_for_function(f"{path} == 'index.ipynb'")
     page.get_by_role("link", name="Start", exact=True).click()
     page.wait_for_function(f"{path} == '00_start_here/00_start_here.ipynb'")
+
+
+def processor_seconds(process: int) -> float:
+    """What a process has taken so far, with the processes that it waited for."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def kernel_process(page: Page) -> tuple[int, int]:
+    """The process of the notebook's kernel, and the server's, which started it."""
+    kernel = page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.id")
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if kernel.encode() in place.read_bytes():
+                fields = (place.parent / "stat").read_text().rpartition(")")[2].split()
+                return int(place.parent.name), int(fields[1])
+    raise AssertionError(f"no process runs the kernel {kernel}")
+
+
+def test_ten_seconds_after_the_page_the_first_kernel_has_run(chromium: Browser, address: str) -> None:
+    """Counted in processor time of page, server and kernel, which does not depend on what else the machine does."""
+    notebook = Notebook(chromium.new_page(viewport={"width": 1400, "height": 1000}), address, "index.ipynb")
+    page = notebook.page
+    counter = page.context.new_cdp_session(page)
+    counter.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def page_seconds() -> float:
+        found = counter.send("Performance.getMetrics")["metrics"]
+        return float(next(m["value"] for m in found if m["name"] == "TaskDuration"))
+
+    _, server = kernel_process(page)
+    before = page_seconds() + processor_seconds(server)
+    page.get_by_role("link", name="Start", exact=True).click()
+    shown = "jupyterapp.shell.currentWidget"
+    page.wait_for_function(f"{shown}.context.path == '00_start_here/00_start_here.ipynb'")
+    page.wait_for_function(f"{shown}.sessionContext?.session?.kernel?.status == 'idle'", timeout=PATIENCE)
+    page.evaluate(
+        "[...jupyterapp.shell.widgets('main')].find(one => one.context.path == 'index.ipynb').close()"
+    )
+    notebook.run("gpulab.start(")
+    assert "2046." in notebook.run("def twice").inner_text()
+    kernel, _ = kernel_process(page)
+    taken = page_seconds() + processor_seconds(server) - before + processor_seconds(kernel)
+    page.close()
+    assert taken < 10
 
 
 @pytest.mark.parametrize("lab", ["00_start_here", "04_memory_hierarchy"])
@@ -118,6 +184,23 @@ def test_a_lab_has_line_numbers_lines_that_can_be_read_and_its_drawings(
         == []
     )
     assert notebook.errors == []
+    page.close()
+
+
+def test_a_drawing_on_a_phone_keeps_its_size_and_the_page_its_width(
+    opened: Callable[[str], Notebook],
+) -> None:
+    notebook = opened("00_start_here")
+    page = notebook.page
+    page.set_viewport_size({"width": 390, "height": 900})
+    drawing = page.locator('.jp-MarkdownOutput img[src*="drawings"]').first
+    page.wait_for_function("jupyterapp.shell.leftCollapsed")
+    drawing.scroll_into_view_if_needed()
+    assert drawing.bounding_box()["width"] >= 400  # type: ignore[index]
+    around = drawing.locator("xpath=..")
+    assert around.evaluate("e => e.scrollWidth > e.clientWidth && getComputedStyle(e).overflowX == 'auto'")
+    assert around.bounding_box()["width"] <= 390  # type: ignore[index]
+    page.screenshot(path=SHOTS / "lab 390.png")
     page.close()
 
 

@@ -1,5 +1,7 @@
 """What stands at an axis: whole numbers for counts, separators, and a start that is a power of ten."""
 
+from itertools import pairwise
+
 import pytest
 
 from gpulab import plot
@@ -29,7 +31,7 @@ def test_bars_are_captioned_with_what_to_see_and_do_not_repeat_their_numbers():
         == "Bytes: kept has the most, 3, and not the least, 0."
     )
     three = plot.bars({"naive": 32, "tiled": 8, "best": 4}, "sectors").caption
-    assert three == "Sectors: naive comes to 8 times best." and "32" not in three
+    assert three == "Sectors: the largest, naive, is 8 times the smallest, best." and "32" not in three
     assert plot.bars({"one": 4, "two": 4}, "sectors").caption == "Sectors: all have 4."
     assert plot.bars({"kept": 3, "not": 0}, "bytes", caption="Some stay.").caption == "Some stay."
 
@@ -71,3 +73,19 @@ def test_several_axes_make_one_picture_that_keeps_the_captions_of_what_was_drawn
         plot.bars({name: 2}, "bytes", ax)
     assert axes.shape == (2,) and axes[0].get_shared_y_axes().joined(*axes)
     assert plot.picture(axes[1]).caption == "Bytes: left 2. Bytes: right 2."
+
+
+def test_numbers_along_a_short_axis_do_not_touch():
+    ways = ("global memory to shared memory", "shared memory to tensor cores", "shared memory to registers")
+    picture = plot.bars(dict(zip(ways, (163_840, 393_216, 0), strict=True)), "bytes")
+    picture.png()
+    shown = [label.get_window_extent() for label in picture.axes.get_xticklabels() if label.get_text()]
+    assert len(shown) >= 2 and all(one.x1 < other.x0 for one, other in pairwise(shown))
+
+
+def test_a_logarithmic_axis_of_less_than_two_decades_has_more_than_one_number():
+    picture = plot.lines({"a": [(1, 3), (8, 20)]}, "n", "cost", "It grows.", log_x=True, log_y=True)
+    picture.png()
+    for axis, ends in ((picture.axes.xaxis, (1, 8)), (picture.axes.yaxis, (3, 20))):
+        inside = [tick for tick in axis.get_majorticklocs() if ends[0] <= tick <= ends[1]]
+        assert len(inside) >= 3

@@ -72,7 +72,7 @@ def test_a_blue_line_is_seen_and_white_is_read_on_a_blue_cell_on_either_paper() 
 
 
 def test_every_colour_of_the_course_may_be_that_of_a_word() -> None:
-    assert set(on_paper.TEXTS) == {*style.SERIES, style.ALARM}
+    assert set(on_paper.TEXTS) == {"black", *style.SERIES, style.ALARM}
     keys = list(on_paper.SHADES)
     channels = np.array([[int(key[at : at + 2], 16) for at in (1, 3, 5)] for key in keys])
     apart = np.abs(channels[:, None] - channels).max(axis=-1)
@@ -84,6 +84,21 @@ def test_words_are_painted_for_their_paper_and_a_file_keeps_the_colour_that_was_
     word = ax.annotate("here", (0.5, 0.5), color=plot.AMBER)
     assert "#8a5a00" in unquote(plot.picture(ax, "A word in amber.").html())
     assert word.get_color() == plot.AMBER
+
+
+def test_a_word_without_a_colour_is_seen_on_dark_paper_and_one_in_a_cell_stays_as_it_is() -> None:
+    ax = plot.axes(3, 2)
+    ax.bar_label(ax.barh(["a", "b"], [1, 2], color=plot.AMBER))
+    style.cell(ax, 0, 0, "7", style.AMBER)
+    svg = unquote(plot.picture(ax, "Two bars and their numbers.").html())
+    mask, colours = (
+        np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
+        for data in re.findall(r"data:image/png;base64,([^\"]+)", svg)
+    )
+    black = (colours[..., :3] < 40).all(axis=-1) & (colours[..., 3] > 200)
+    rows, columns = np.nonzero(black)
+    assert 0 < black.sum() < 60 and np.ptp(columns) < 30 and np.ptp(rows) < 30  # the 7 alone
+    assert mask.any()
 
 
 def test_a_figure_in_a_notebook_is_its_colours_and_its_ink_apart() -> None:
@@ -98,7 +113,21 @@ def test_a_figure_in_a_notebook_is_its_colours_and_its_ink_apart() -> None:
     for colour in (style.INK, style.DEEP):
         key = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)])
         assert not (np.abs(seen - key) <= 2).all(axis=1).any()
-    assert len(html) < 60_000
+    assert len(html) < 80_000
+
+
+def test_a_grid_of_a_thousand_cells_weighs_less_than_200_kilobytes() -> None:
+    place = np.arange(1200).reshape(30, 40)
+    picture = plot.grid_map(plot.Coverage(place // 256, place % 256, np.ones_like(place), 0, "out"))
+    assert len(picture.html()) < 200_000
+
+
+def test_an_image_has_twice_the_dots_of_its_place_on_the_page() -> None:
+    picture = plot.bars({"naive": 32, "yours": 4}, "sectors per request")
+    shown = unquote(str(BeautifulSoup(picture.html(), "html.parser").img["src"]))  # type: ignore[index]
+    width = float(re.search(r'<svg[^>]* width="([\d.]+)"', shown)[1])  # type: ignore[index]
+    dots = re.search(r'viewBox="0 0 (\d+) \d+"', shown)[1]  # type: ignore[index]
+    assert int(dots) == 2 * width == 2 * Image.open(io.BytesIO(picture.png())).size[0]
 
 
 def test_the_caption_stands_below_the_figure_as_text_and_not_in_the_pixels() -> None:
@@ -107,7 +136,7 @@ def test_the_caption_stands_below_the_figure_as_text_and_not_in_the_pixels() -> 
     assert shown.figcaption and shown.figcaption.get_text() == picture.caption
     assert shown.img and shown.img["alt"] == picture.caption
     whole = Image.open(io.BytesIO(picture.png())).size
-    assert int(re.search(r'height="(\d+)"', unquote(str(shown.img["src"])))[1]) <= whole[1]  # type: ignore[index]
+    assert int(re.search(r'height="(\d+)', unquote(str(shown.img["src"])))[1]) <= whole[1]  # type: ignore[index]
     assert picture.figure.get_supxlabel() == " ".join(
         picture.caption.split()
     )  # for a file it is in the image

@@ -9,11 +9,18 @@
   const HOME = "index.ipynb";
   const PROGRESS = "progress.json";
 
+  const NARROW = "(max-width: 700px)";
+
   const STYLE = `
     /* Lines of text that can be read; code, tables and pictures keep the whole width. */
     .jp-Notebook .jp-MarkdownOutput > :is(p, ul, ol, blockquote, details, h1, h2, h3, h4) { max-width: 80ch; }
     .jp-Notebook .jp-MarkdownOutput > table { margin-left: 0; }
     .jp-Notebook .jp-MarkdownOutput img { max-width: min(100%, 44rem); }
+    /* On a narrow page drawings and tables are pushed sideways instead of being too small or cut off. */
+    @media ${NARROW} {
+      .jp-Notebook .jp-MarkdownOutput :is(p:has(> img), table) { display: block; overflow-x: auto; max-width: 100%; }
+      .jp-Notebook .jp-MarkdownOutput p > img { max-width: none; width: 30rem; }
+    }
     /* A long line of an output is broken between words. */
     .jp-Notebook .jp-RenderedText pre { word-break: normal; overflow-wrap: anywhere; }
     /* The home page shows what its cells say, and not the cells. */
@@ -156,9 +163,13 @@
     autoStart: true,
     activate(app) {
       document.head.append(Object.assign(document.createElement("style"), { textContent: STYLE }));
+      const narrow = matchMedia(NARROW);
+      const makeRoom = () => narrow.matches && app.shell.collapseLeft?.(); // for what there is to read
+      narrow.addEventListener("change", makeRoom);
       app.restored.then(() =>
         eachNotebook(app.shell, widget => {
           staysSaved(widget);
+          makeRoom();
           hints(app, widget);
           if (widget.context.path === HOME) home(app, widget);
         }),
