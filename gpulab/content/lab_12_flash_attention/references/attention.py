@@ -80,7 +80,7 @@ def usual_mistakes(
         ),
         (
             over_queries,
-            "The same happens if the softmax is taken down the columns. It belongs to a query, which is a row.",
+            "The same happens if the softmax is taken down the columns. It belongs to a query, so to a row.",
         ),
         *(
             (
