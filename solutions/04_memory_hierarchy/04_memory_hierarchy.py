@@ -909,8 +909,8 @@ ring.compare(gpulab.profile(smooth[2, 128], rows, smoothed))
 # only memory has addresses. With four names, no address is needed.
 #
 # The price of registers is occupancy. An SM has 65,536 registers, so 64 registers per thread leave room for 65,536
-# ÷ 64 = 1,024 threads, and 255 registers leave room for only 256. Fewer resident warps hide less latency. How many
-# you need is the subject of lab 05.
+# ÷ 64 = 1,024 threads, and 255 leave only 256. Fewer resident warps hide less latency. How many you need is the
+# subject of lab 05.
 
 # %%
 print("registers per thread   resident warps per SM (A100, blocks of 128)")
