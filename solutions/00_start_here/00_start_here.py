@@ -327,7 +327,7 @@ worst_line(memory_lines(slow)), worst_line(memory_lines(fast))
 # - A time may be **too good** to be true. The bytes that a kernel moves need at least bytes / bandwidth seconds, so
 #   doubt any shorter time.
 #
-# You can see the first point on any machine. The times below are those of this computer at work, not of a GPU.
+# You can see the first point on any machine. The times below are measured on this computer, not on a GPU.
 
 # %%
 from time import perf_counter

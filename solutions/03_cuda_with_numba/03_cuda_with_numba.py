@@ -998,10 +998,10 @@ for name in hardware.names():
     )
 
 # %% [markdown]
-# **PyTorch sees the same machine.** A tensor lives on a device. `.to("cuda")` copies it in, and `.cpu()` copies
-# it out. Operations launch kernels and return at once, so timing needs `torch.cuda.synchronize()`. PyTorch keeps
-# freed memory for later. `memory_allocated()` is the memory that tensors use, whereas `memory_reserved()` is all
-# that PyTorch holds. `empty_cache()` returns to the driver what no tensor is in, but it frees no tensor.
+# **PyTorch sees the same machine.** A tensor lives on a device. `.to("cuda")` copies it in, and `.cpu()` copies it
+# out. Operations launch kernels and return at once, so timing needs `torch.cuda.synchronize()`. PyTorch keeps freed
+# memory for later. `memory_allocated()` is the memory that tensors use, whereas `memory_reserved()` is all that
+# PyTorch holds. `empty_cache()` returns the memory that no tensor uses to the driver, but it frees no tensor.
 #
 # A kernel of your own can become an operator of PyTorch, which is called an **extension**. In the next cell,
 # `torch.library` registers your `saxpy` with the types of its arguments and with the argument that it changes.

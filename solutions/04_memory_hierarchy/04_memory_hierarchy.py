@@ -908,9 +908,9 @@ ring.compare(gpulab.profile(smooth[2, 128], rows, smoothed))
 # **Why.** The index in `ring[row % 4]` changes from iteration to iteration, so the compiler needs an address, and
 # only memory has addresses. With four names, no address is needed.
 #
-# The price of registers is occupancy. An SM has 65,536 registers, so 64 registers per thread leave room for
-# 65,536 ÷ 64 = 1,024 threads, and 255 registers for 256. Fewer resident warps hide less latency. How many you
-# need is the subject of lab 05.
+# The price of registers is occupancy. An SM has 65,536 registers, so 64 registers per thread leave room for 65,536
+# ÷ 64 = 1,024 threads, and 255 leave only 256. Fewer resident warps hide less latency. How many you need is the
+# subject of lab 05.
 
 # %%
 print("registers per thread   resident warps per SM (A100, blocks of 128)")

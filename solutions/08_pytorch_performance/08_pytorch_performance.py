@@ -1615,8 +1615,7 @@ gpulab.predict("pytorch.lie", measured=colleagues(facts))
 # **Do.** Write `benchmark(now, call, flush, synchronize)`, which measures one call on a GPU. The colleague's
 # version tells four lies. About 12 lines.
 #
-# - Input: four functions, those of a `ClockedGPU`. `benchmark` knows this GPU by these four alone, and is not
-#   given its facts.
+# - Input: four functions, those of a `ClockedGPU`. `benchmark` learns nothing else about this GPU.
 # - Output: how many µs pass from the call until its result is there. The function has been compiled before, its
 #   inputs come from DRAM, and other users of the machine must not change the answer.
 

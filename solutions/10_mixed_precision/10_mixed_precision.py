@@ -277,6 +277,8 @@ gpulab.predict("mixed.growth", ...)
 # - Output: a list of `[scale, good steps in a row]`, as they are after each iteration. The good steps count from 0
 #   again whenever the scale changes.
 # - Full marks: no state may differ from that of `torch.amp.GradScaler`.
+# - The scale stays far below the largest float32 here. At that limit `GradScaler` keeps the scale, because a larger
+#   one would be infinite.
 # - Length: about 10 lines.
 
 

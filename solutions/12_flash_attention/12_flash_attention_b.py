@@ -306,8 +306,8 @@ gpulab.predict("attention.registers", ...)
 # %% [markdown]
 # **Do.** Complete the kernel `cores`, non-causal attention on tensor cores.
 #
-# - Input: q (n, D), already scaled; k and v (m, D); all float16. n and m are multiples of 16. Logits reach hundreds
-#   (±100s).
+# - Input: q (n, D), already scaled; k and v (m, D); all float16. n and m are multiples of 16. Logits can be several
+#   hundred, of either sign.
 # - Output: `out` (n, D) and `lse` (n), float32.
 # - Launch: a block is one warp, which handles 16 queries.
 # - Given: `mma(d, a, b)`; `pack(low, high)`, which rounds two floats into one register; `stacked(upper, lower)`,
@@ -450,8 +450,9 @@ plot.bars(
 # **Do.** Write `blocks(q, k, v, out, lse)`, which launches your kernel `blocks_kernel` with one program for every 64
 # queries.
 #
-# - Input: q (n, d), already scaled; k and v (m, d); all float16, of any sizes with m ≥ n. You can ask for `q.shape`.
-#   The attention is causal: query i sees the keys j ≤ i + m − n. Logits reach hundreds (±100s).
+# - Input: q (n, d), already scaled; k and v (m, d); all float16, of any sizes with m ≥ n. You can ask for
+#   `q.shape`. The attention is causal: query i sees the keys j ≤ i + m − n. Logits can be several hundred, of
+#   either sign.
 # - Output: `out` (n, d) and `lse` (n), float32.
 # - Parameters: ROWS is the number of queries of a program. COLUMNS is the number of keys in one turn of its loop, a
 #   divisor of 64.
@@ -823,7 +824,8 @@ print(
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. With 256 queries to a block instead of 128, how do the bytes that flash loads change?</summary>
+# <details><summary>1. With 256 queries per block instead of 128, how do the bytes that flash loads
+# change?</summary>
 #
 # k and v are loaded half as often. q is loaded once, as before.
 # </details>

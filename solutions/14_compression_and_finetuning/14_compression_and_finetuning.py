@@ -298,7 +298,7 @@ gpulab.check("compress.shrink", shrink)
 # In a model this is done once, and the small matrices are kept. **Heads** can be removed in the same way: a head is
 # some rows of the query, key and value matrices, and as many columns of the output matrix.
 #
-# **See.** The next cell removes each head alone. The rise of the loss says what the head was worth.
+# **See.** The next cell removes each head alone. The rise of the loss shows what the head was worth.
 
 # %%
 without = {}
@@ -331,7 +331,7 @@ plot.bars(
 # In memory a 2:4 matrix consists of two arrays. The **values** are two for each group of four. The **metadata** are
 # two **indices** of 2 bits each, which say where in the group the values belong.
 #
-# **Predict.** The values are FP16. How large is the packed matrix, in percent of the dense one?
+# **Predict.** The values are FP16. How large is the packed matrix, as a percentage of the dense one?
 
 # %%
 gpulab.predict("compress.bytes24", ...)
@@ -977,9 +977,10 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** A view changes no byte, and sharding only moves bytes. A cast, however, rounds "numbers" that are none. It
-# happens if the group's other tensors have another type. So the storage type must be that of the rest. With it, 70
-# billion parameters fit on two GPUs with 24 GB (the same documentation), if activations are kept small.
+# **Why.** A view changes no byte, and sharding only moves bytes. A cast, however, would round bytes that are not
+# numbers at all. The bytes are cast if the other tensors of the group have another type, so the storage type must
+# be the same as theirs. With it, 70 billion parameters fit on two GPUs with 24 GB (the same documentation), if
+# activations are kept small.
 #
 # ![A sharded base with an adapter: the frozen weights lie in four bits, a part on each rank, and are gathered layer by layer; the thin matrices are learnt in 16 bits, and only their gradients are exchanged.](drawings/sharded_base.svg)
 #

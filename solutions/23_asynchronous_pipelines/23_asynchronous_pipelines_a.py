@@ -86,7 +86,7 @@ gpulab.predict("async.slots", ...)
 # **Do.** Write `depth(bandwidth, latency, sms, blocks, tile)`, which returns the number of slots that each block
 # needs.
 #
-# - `bandwidth` is in GB/s and `latency` in ns; both are integers, and so are all others.
+# - All arguments are integers. `bandwidth` is in GB/s and `latency` in ns.
 # - `sms` SMs run `blocks` blocks each; a tile has `tile` bytes. All blocks share the bytes in flight equally.
 # - A block's share is rounded up to whole tiles. Add one slot for the tile that the block is working on,
 #   which has already arrived.
@@ -107,8 +107,8 @@ def depth(bandwidth, latency, sms, blocks, tile):
 gpulab.check("async.depth", depth)
 
 # %% [markdown]
-# **See.** The result of your function for an A100 with two blocks on each SM. The smaller the tiles, the more
-# of them have to be on their way.
+# **See.** The figure shows what your function returns for an A100 with two blocks on each SM. The smaller the
+# tiles, the more of them have to be on their way.
 
 # %%
 gpulab.need(depth)
@@ -137,9 +137,9 @@ gpulab.plot.bars(
 # Groups belong to a thread. After its wait, a thread sees what *it* has copied. To read what other threads
 # have copied, all of them have to wait for their own groups and then meet at a barrier.
 #
-# Run the next cells. The kernel copies one tile, waits for it, and adds to each `float4` of the tile the next
-# one; to the last one it adds the first. So two threads need each `float4`, and only one of them has copied
-# it.
+# Run the next cells. The kernel copies one tile and waits for it. Then each thread adds two neighbouring `float4`
+# of the tile; the last thread adds the last one and the first. So two threads need each `float4`, but only one of
+# them has copied it.
 
 
 # %%
@@ -187,10 +187,10 @@ print("bytes of a thread in flight when it waits:", report["async_bytes_in_fligh
 print("barriers of a warp:", report["barriers_per_warp"])
 
 # %% [markdown]
-# The result is right, but nothing was gained: when a thread waits, the only copy that it has started is the
-# one that it waits for. The metric `async_bytes_in_flight` shows this. At each wait it takes the bytes of the
-# thread that may still be on their way *after* the wait, and it averages them over all waits, weighted by the
-# bytes waited for.
+# The result is right, but nothing was gained: when a thread waits, the only copy that it has started is the one
+# that it waits for. The metric `async_bytes_in_flight` shows this. At each wait it counts the bytes of the thread
+# that may still be on their way *after* the wait. It then averages this count over all waits, and a wait for more
+# bytes has more weight.
 #
 # The remedy is a **ring**. With four slots, tile k goes into slot k mod 4. The copies of three tiles are
 # started before the loop. In iteration k the block waits only for tile k, reads it, and starts the copy of
@@ -367,8 +367,8 @@ gpulab.predict("async.rounds", ...)
 #   store to the slot. Warp 1 reads the slot from its last element to its first and writes `out`.
 # - Two slots, so that warp 0 can be one tile ahead. `full[s]` and `empty[s]` are initialised for 32 arrivals, since
 #   every lane arrives.
-# - A block has `tiles` tiles, at least one. Wait by `mbarrier_test_wait_parity`: `try_wait` exists from the
-#   H100 on.
+# - A block has `tiles` tiles, at least one. Wait with `mbarrier_test_wait_parity`, because `try_wait` needs an H100
+#   or a later GPU.
 # - A `float4` has four floats, `x`, `y`, `z` and `w`. They have to be reversed, too.
 # - **Budget:** no warp both loads and writes global memory; each mbarrier serves every second tile; one block
 #   barrier, after the initialisation; each element read and written once.
@@ -637,7 +637,7 @@ merit(ring)
 #
 # <details><summary>4. Which wait at a fresh mbarrier is over at once?</summary>
 #
-# That for parity 1: the barrier is in phase 0, so the last phase with parity 1 counts as over.
+# A wait for parity 1. The barrier is in phase 0, so the phase before it, whose parity is 1, counts as over.
 # </details>
 #
 # <details><summary>5. Producer and consumer hang. What do you look at?</summary>
@@ -665,11 +665,12 @@ gpulab.recap("23")
 #
 # ### Claims you will meet, and what is right
 #
-# - *cp.async makes a kernel faster.* Only if something else is done before the wait. Sent and waited for at once, it
-#   saves registers and no time.
+# - *cp.async makes a kernel faster.* Only if something else is done before the wait. If the wait follows at once,
+#   it saves registers but no time.
 # - *More stages are always better.* Beyond bandwidth · latency nothing more arrives per second, and shared memory for
 #   slots lowers the number of blocks.
-# - *`__pipeline_wait_prior(0)` is a barrier.* It waits for the thread's own copies. Others may not have arrived.
+# - *`__pipeline_wait_prior(0)` is a barrier.* It waits for the thread's own copies. Those of other threads may not
+#   have arrived.
 # - *An mbarrier is a faster `__syncthreads()`.* It does something else: arriving and waiting are separate, and only the
 #   threads that use it take part, not the whole block.
 #

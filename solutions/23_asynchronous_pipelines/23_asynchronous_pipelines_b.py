@@ -13,8 +13,9 @@
 # %% [markdown]
 # # 23B · Copies by the tile: Hopper's TMA and clusters
 #
-# **3 to 5 hours.** You have done part A: rings, full and empty mbarriers, parities. You need no GPU. All kernels of this
-# part run on a simulated **H100**, whichever GPU you have: their instructions exist from compute capability 9.0 on.
+# **3 to 5 hours.** You have done part A: rings, full and empty mbarriers, parities. You need no GPU. All kernels of
+# this part run on a simulated **H100**, whichever GPU you have, because their instructions need compute capability
+# 9.0.
 #
 # In part A every thread computed addresses and copied its own 16 bytes. A Hopper GPU has a copy engine in
 # each SM that does this for a whole tile, the **Tensor Memory Accelerator** (TMA). One thread says "bring me
@@ -115,7 +116,7 @@ print("right:", np.array_equal(out.get(), x.get().reshape(-1, 1024)[:, ::-1].res
 print("copies:", report["bulk_load_requests"], " load requests of threads:", report["global_load_requests"])
 
 # %% [markdown]
-# **Predict.** How many load requests does one bulk copy of 4 KiB replace, if each lane would load 16 bytes?
+# **Predict.** How many load requests of 16 bytes a lane does one bulk copy of 4 KiB replace?
 
 # %%
 gpulab.predict("async.requests", ...)
@@ -189,14 +190,14 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# When the warps of your kernel work and wait:
+# The next figure shows when the warps of your kernel work and when they wait:
 
 # %%
 gpulab.need(bulk)
 gpulab.timeline(bulk, (1,), (256,), (x, out, cp.int32(8)))
 
 # %% [markdown]
-# What the sanitizer says if thread 0 announces too few bytes:
+# And this is what the sanitizer says if thread 0 announces too few bytes:
 
 # %%
 gpulab.need(bulk)
@@ -216,10 +217,10 @@ except Exception as error:
 #
 # ## 7 · Tiles of two dimensions
 #
-# A tile of a matrix is not contiguous: it consists of many short rows, and from one to the next lies the
-# stride of the matrix. The engine can copy such a **box** with one instruction, too, if it knows the array. A
-# **tensor map** describes it: the array's address, type, sizes and strides, and the box's sizes. The host
-# makes the map once, and the kernel gets it as a parameter:
+# A tile of a matrix is not contiguous: it consists of many short rows, each of which begins a stride of the matrix
+# after the one before it. The engine can copy such a **box** with one instruction, too, if it knows the array. A
+# **tensor map** describes it: the array's address, type, sizes and strides, and the box's sizes. The host makes the
+# map once, and the kernel gets it as a parameter:
 #
 # ```c++
 # __global__ void kernel(const __grid_constant__ CUtensorMap a, …)
@@ -256,7 +257,7 @@ for array, box in ((picture, (32, 30)), (picture, (512, 32)), (cp.zeros((64, 50,
 #
 # ![Eight rows of eight pieces. Without a swizzle, piece 2 of every row lies in the third place. With the swizzle it lies in a different place in each of the eight rows.](drawings/swizzle.svg)
 #
-# The places of a tile of eight rows, one row a line:
+# The next cell prints where the pieces of eight rows lie, one row a line:
 
 # %%
 for r in range(8):
@@ -279,7 +280,7 @@ gpulab.predict("async.column", ...)
 #   floats and the 128-byte swizzle. The tile must start at a multiple of 1,024 bytes, hence `alignas(1024)`.
 # - A box that reaches beyond the image still brings 4,096 bytes; what is outside arrives as 0.
 # - Let each warp write 32 neighbouring pixels of one row of `out`. Rows and columns beyond the image are not
-#   written; `rows` and `cols` are any numbers from 1 on.
+#   written; `rows` and `cols` may be any numbers from 1 up.
 # - **Budget:** one copy for each tile, no bank conflicts, no loads by threads, no padding, and no more sectors of
 #   `out` than rows of neighbouring pixels need.
 #
@@ -348,10 +349,10 @@ for name, kernel, swizzle in (("without", plain, 0), ("with", transposing, 128))
     gpulab.show(report, view="banks")
 
 # %% [markdown]
-# **Why.** A warp's request for 512 bytes takes four wavefronts at least, 8 lanes at a time. Rows r to r + 7 have their
-# piece c in eight different places, so those 8 lanes meet all 32 banks, once each. Swizzles of 64 and 32 bytes do the
-# same for tiles with narrower rows. The tensor cores of Hopper read their operands in these layouts, which is why lab
-# 24 needs them again.
+# **Why.** A warp's request for 512 bytes takes at least four wavefronts, each of which serves 8 lanes. Rows r to r
+# + 7 have their piece c in eight different places, so those 8 lanes meet all 32 banks, once each. Swizzles of 64
+# and 32 bytes do the same for tiles with narrower rows. The tensor cores of Hopper read their operands in these
+# layouts, which is why lab 24 needs them again.
 #
 # ## 8 · The border comes for free
 #
@@ -407,8 +408,8 @@ print(found.get().astype(int))
 # **Do.** Write `blur(a, out)`: `out` is half of each element and an eighth of each of its four neighbours (above,
 # below, left, right). What is outside of the image counts as 0.
 #
-# - `a` and `out` are images of float32, of shape (rows, cols). `cols` is a multiple of 4, because a map's strides are
-#   multiples of 16 bytes; `rows` is any number from 1 on.
+# - `a` and `out` are images of float32, of shape (rows, cols). `cols` is a multiple of 4, because a map's strides
+#   are multiples of 16 bytes; `rows` may be any number from 1 up.
 # - One block of 32 × 8 threads for each tile of 8 rows × 32 columns; `threadIdx.x` is the column.
 # - A row of a box must be a multiple of 16 bytes, too. The 34 floats that you need are 136 bytes, so the box
 #   has 36, of which the last two are not used.
@@ -554,9 +555,9 @@ tiles = cp.asarray(np.arange(12 * 512, dtype=np.float32))
 gpulab.timeline(roles, (1,), (160,), (tiles, cp.empty_like(tiles), cp.int32(12)))
 
 # %% [markdown]
-# **Why.** In `bulk` all warps met at a barrier in every turn, so the fastest waited for the slowest. Here a consumer
-# warp can be four tiles ahead of another. Matrix products go further: the producer gives most of its registers back
-# (`setmaxnreg`), and the consumers take them for their sums.
+# **Why.** In `bulk` all warps met at a barrier in every turn, so the fastest warp waited for the slowest. Here a
+# consumer warp can be four tiles ahead of another. Matrix products go further: the producer gives most of its
+# registers back (`setmaxnreg`), and the consumers take them for their sums.
 #
 # ## 10 · Four blocks share a copy
 #
@@ -642,7 +643,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) share(const float* a, const
 gpulab.check("async.share", share)
 
 # %% [markdown]
-# **See.** What is copied in for 8 rows of 1,024 floats, beside what four copies of v would be.
+# **See.** The bytes that are copied in for 8 rows of 1,024 floats, beside those that four copies of v would take.
 
 # %%
 gpulab.need(share)

@@ -95,8 +95,8 @@ gpulab.check("tensor.describe", describe)
 # bytes, so the stride is 1,024. The leading offset is not used, because the swizzle determines where the
 # pieces of a row are; by convention it is set to 16.
 #
-# To multiply the next 16 halves of k, add 32 bytes to the start address, 2 in the descriptor's units. The hardware
-# applies the swizzle to the address that it computes.
+# To multiply the next 16 halves of k, add 32 bytes to the start address, which is 2 in the descriptor's units. The
+# hardware applies the swizzle to the address that it computes.
 #
 # ## 2 · A warpgroup multiplies
 #
@@ -540,9 +540,9 @@ gpulab.timeline(pingpong, a[:64, :128].copy(), weight, activations)
 gpulab.predict("tensor.lost", ...)
 
 # %% [markdown]
-# DeepSeek met this error when it trained V3 in FP8. Its remedy is to **promote** the sums. After every 128 of
-# k, the threads add what the tensor cores have summed to a second set of registers, in float32, and the
-# tensor cores start again at zero.
+# DeepSeek met this error when it trained V3 in FP8. Its remedy is to **promote** the sums. After every 128 of k,
+# the threads add the tensor cores' sums to a second set of registers in float32, and the tensor cores start again
+# at zero.
 #
 # **Do.** Write `promote(a, b, c)`: `c` = a · bᵀ for numbers of e4m3.
 #
@@ -823,7 +823,7 @@ merit(product)
 #
 # <details><summary>3. After <code>wait_products&lt;1&gt;()</code>, which slot may be filled again?</summary>
 #
-# That of the step before. The products of this step may still be reading theirs.
+# The slot of the step before. The products of this step may still be reading theirs.
 # </details>
 #
 # <details><summary>4. Why does an FP8 product on Hopper add its sums to float32 registers every 128 of k?</summary>

@@ -252,9 +252,9 @@ gpulab.timeline(asking, (1, 2), (128,), (*maps, c, cp.int32(64), cp.int32(128)))
 #
 # ## 7 · Two blocks, one product
 #
-# Two blocks of a cluster can make one product of 256 rows together (`cta_group::2`). Each block holds 128
-# rows of A and the 128 rows of sums that belong to them. Each holds only half of B's rows, the block of rank
-# 0 the first half, and the tensor cores of both blocks read both halves.
+# Two blocks of a cluster can make one product of 256 rows together (`cta_group::2`). Each block holds 128 rows of A
+# and the 128 rows of sums that belong to them. Each block holds only half of B's rows: the block of rank 0 has the
+# first half, and the other block has the second. The tensor cores of both blocks read both halves.
 #
 # ![Two blocks make 256 by 64 sums. Each brings its own 128 rows of A and half of the 64 rows of B. The tensor cores read both halves of B.](drawings/pair.svg)
 #
@@ -345,7 +345,7 @@ def pair(a, b, c):
 gpulab.check("tensor.pair", pair)
 
 # %% [markdown]
-# **See.** What both kernels copy in for 256 × 64 × 128.
+# **See.** The bytes that both kernels copy in for a product of 256 × 64 × 128.
 
 # %% jupyter={"source_hidden": true}
 gpulab.need(pair)
@@ -375,10 +375,9 @@ gpulab.plot.bars(
 gpulab.predict("tensor.per_number", ...)
 
 # %% [markdown]
-# A product takes 64 of k at a time, and it takes the scales from Tensor Memory. For 128 rows and 64 of k
-# there are 128 × 4 scales, 512 bytes. In memory they are 32 rows of 16 bytes: row r holds those of the rows
-# r, r + 32, r + 64 and r + 96 of the tile, four each. A single copy from shared memory puts these 512 bytes
-# into four columns.
+# A product takes 64 of k at a time, and it takes the scales from Tensor Memory. For 128 rows and 64 of k there are
+# 128 × 4 scales, 512 bytes. In memory they form 32 rows of 16 bytes. Row r holds four scales for each of the tile's
+# rows r, r + 32, r + 64 and r + 96. A single copy from shared memory puts these 512 bytes into four columns.
 #
 # | call | meaning |
 # |---|---|
@@ -689,7 +688,7 @@ gpulab.recap("24")
 # | address | column in the low bits, lane from bit 16 on |
 # | multiply | one thread: `tcgen05.mma`, then `tcgen05_commit` to an mbarrier |
 # | read sums | wait, `tcgen05_fence_after_thread_sync`, `tcgen05_ld`, `tcgen05_wait_ld` |
-# | two blocks | clusters of 2, `cta_group_2` everywhere, the even rank asks, commit to both |
+# | two blocks | clusters of 2, `cta_group_2` everywhere, the even rank issues, commit to both |
 # | block scales | `tcgen05.cp` to columns, then `kind::mxf4nvf4.block_scale` |
 #
 # ### Claims you will meet, and what is right

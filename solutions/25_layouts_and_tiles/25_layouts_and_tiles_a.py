@@ -17,9 +17,10 @@
 # Python; in sections 5 and 6 kernels run on a simulated **A100**. You need no GPU.
 #
 # Every fast kernel spends most of its lines on one question: which thread touches which address? In CUDA C++ the
-# answer is arithmetic with `threadIdx`, `/`, `%` and `^`. It has to be written again for each tile, and a mistake in it
-# gives wrong results or a kernel that is eight times too slow. CUTLASS replaces that arithmetic by **layouts**: small
-# objects that can be composed, divided and checked on paper. FlashAttention-3 is written with them.
+# answer is arithmetic with `threadIdx`, `/`, `%` and `^`. It has to be written again for each tile, and a mistake
+# in it gives wrong results or a kernel that is eight times too slow. CUTLASS replaces that arithmetic with
+# **layouts**: small objects that can be composed, divided and checked on paper. FlashAttention-3 is written with
+# them.
 #
 # By the end you can
 #
@@ -172,7 +173,7 @@ print("A(B(i)):", [at(outer, at(inner, i)) for i in range(8)])
 #
 # The composition is (2, 4):(16, 1). Check: index 3 of it is (1, 1), offset 16 + 1 = 17, and A(B(3)) = A(6) = 17.
 #
-# If B's stride is larger than A's first mode, whole modes are jumped over. With B = (4):(8), a step of 8 indices is two
+# If B's stride is larger than A's first mode, whole modes are skipped. With B = (4):(8), a step of 8 indices is two
 # full turns of the first mode. So the first mode stays at 0, and the second mode moves by 8 / 4 = 2: the answer is
 # (4):(2).
 #
@@ -208,9 +209,9 @@ def compose(a, size, stride):
 gpulab.check("layout.compose", compose)
 
 # %% [markdown]
-# **See.** A matrix of 8 × 16 floats, stored by rows, and eight lanes that take a step of 1, 4 or 8 indices from one to the
-# next. Numbers are offsets of lanes 0 to 7. A colour stands for a sector of eight floats; the first row has eight sectors
-# in four colours.
+# **See.** Eight lanes take elements of a matrix of 8 × 16 floats that is stored by rows. From one lane to the next,
+# the index grows by 1, 4 or 8. The numbers are the offsets of lanes 0 to 7. Elements of one sector, which is eight
+# floats, have the same colour; there are only four colours, so the eight sectors of the first row repeat them.
 
 # %%
 gpulab.need(compose)
@@ -230,9 +231,9 @@ gpulab.plot.fragments(
 #
 # ## 3 · What a tile leaves over
 #
-# A tile says what one thread or block takes. Somebody has to take the rest, and each element only once. The
-# **complement** of a tile is the layout of the places at which copies of it must start, so that together they cover
-# all offsets from 0 to n − 1.
+# A tile says what one thread or block takes. Other threads or blocks must take the rest, and each element must be
+# taken only once. The **complement** of a tile is the layout of the places at which copies of it must start, so
+# that together they cover all offsets from 0 to n − 1.
 #
 # Take the tile (4):(2) and n = 24. It takes the offsets 0, 2, 4 and 6.
 #
@@ -337,8 +338,8 @@ own_algebra()
 
 # %% [markdown]
 # **Why.** CuTe prints the divided layout as ((2, 4), (2, 2)):((16, 1), (8, 4)): modes may be nested, and the outer
-# parentheses keep apart what is inside a tile and what are starts. That is all that nesting is for. The function is the
-# same as for a flat list.
+# parentheses separate the modes inside a tile from those of the starts. Nesting has no other purpose. The function
+# is the same as for a flat list.
 #
 # ## 4 · A permutation without conflicts
 #
@@ -347,8 +348,8 @@ own_algebra()
 # elements of a column are in the same bank. Lab 04 padded each row. A **swizzle** does without the additional memory: it
 # permutes the elements within each row, and each row differently.
 #
-# A swizzle (bits, base, shift) takes `bits` bits of an address, starting at bit `base`, and replaces each by its XOR with
-# the bit that is `shift` higher.
+# A swizzle (bits, base, shift) takes `bits` bits of an address, starting at bit `base`, and replaces each of them
+# by its XOR with the bit `shift` places above it.
 
 
 # %%
@@ -386,8 +387,8 @@ gpulab.predict("layout.colliding", ...)
 #
 # - `row` is the length of a row in bytes, a power of two from 16 to 1,024; rows follow each other without a gap, and the
 #   tile starts at address 0. `access` is 4, 8 or 16 bytes.
-# - Any 128 / access lanes that access the same column of neighbouring rows, or neighbours along a row, must
-#   need one wavefront. The bytes of an access must stay together.
+# - Any 128 / access lanes must need only one wavefront when they access the same column of neighbouring rows, or
+#   neighbouring places of one row. The bytes of an access must stay together.
 # - **Budget:** no bank conflict, and no more bits than necessary. Rows that are shorter than 128 bytes need fewer bits:
 #   several of them lie side by side in the banks, and those do not meet.
 #
@@ -810,7 +811,7 @@ gpulab.recap("25")
 # |---|---|
 # | evaluate a layout | coordinates with the first mode fastest, times strides, added up |
 # | merge (S, D) and (s, d) | allowed if d = S · D |
-# | pick every stride-th index | jump over whole modes, split one, go on with stride 1 |
+# | pick every stride-th index | skip whole modes, split one, go on with stride 1 |
 # | divide into tiles | A ∘ tile, and A ∘ complement of the tile |
 # | avoid conflicts | keep an access together, and change its bank by bits that differ between rows that collide |
 # | swizzle elements instead of bytes | lower the base by log2(bytes of an element); the shift stays |

@@ -140,8 +140,8 @@ gpulab.plot.fragments(
 )
 
 # %% [markdown]
-# In `direct` two warps load each element of A from global memory, and two each element of B, in pieces of 4 bytes. The
-# remedy is the one of lab 06: bring tiles to shared memory once. On an A100 two more atoms are made for it.
+# In `direct` two warps load each element of A from global memory, and two each element of B, in pieces of 4 bytes.
+# The remedy is the one of lab 06: bring tiles to shared memory once. An A100 has two more atoms for this.
 #
 # ![On an A100 three atoms move and multiply: cp.async to shared memory, ldmatrix to registers, mma.sync. On an H100 two: TMA to shared memory, wgmma.](drawings/atoms.svg)
 #
@@ -166,7 +166,7 @@ gpulab.plot.fragments(
 # - **Budget:** each tile loaded once; shared memory written by copies of 128 bits and read by `ldmatrix` of four matrices;
 #   no bank conflict; a quarter of the instructions that the float32 lanes would need.
 #
-# About 20, 8 and 1 lines. `direct_kernel` shows what stays.
+# About 20, 8 and 1 lines. `direct_kernel` shows which lines you can keep.
 
 
 # %% nbgrader={"grade": false, "grade_id": "gemm-kernel", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -404,9 +404,9 @@ gpulab.plot.bars(
 #
 # ## 9 · Tiles without threads
 #
-# **cuTile** is NVIDIA's language at the other end. A kernel has blocks but no threads. It loads tiles, computes with whole
-# tiles, and stores tiles. Which thread holds what, how wide a load is, what goes through shared memory, where barriers
-# are, and whether tensor cores are used, is the compiler's decision.
+# **cuTile** is NVIDIA's language at the other end. A kernel has blocks but no threads. It loads tiles, computes
+# with whole tiles, and stores tiles. The compiler decides which thread holds what, how wide a load is, what goes
+# through shared memory, where barriers are, and whether tensor cores are used.
 #
 # ![A program of tiles: load a tile, compute with whole tiles, store one. The compiler chooses threads, layouts, copies and barriers.](drawings/tile_program.svg)
 #
@@ -472,14 +472,14 @@ gpulab.plot.panels(
 )
 
 # %% [markdown]
-# **Why.** A row is a tile, so it stays in registers between the maximum and the division, and no number is loaded twice.
-# That is the fusion of lab 11. You pay for it in what you cannot say: if the compiler chooses badly, there is no layout to
-# change, only the shape of the tile.
+# **Why.** A row is a tile, so it stays in registers between the maximum and the division, and no number is loaded
+# twice. That is the fusion of lab 11. The price is control: if the compiler chooses badly, there is no layout that
+# you could change, only the shape of the tile.
 #
 # ## 10 · Attention in thirty lines
 #
-# `ct.mma(a, b, c)` multiplies tiles, a · b + c, and takes tensor cores for float16 factors with a float32 c. On an A100
-# that becomes `mma.sync`, on an H100 `wgmma` and on a B200 `tcgen05`, from the same source.
+# `ct.mma(a, b, c)` computes a · b + c for tiles. It uses tensor cores if a and b are float16 and c is float32. On
+# an A100 that becomes `mma.sync`, on an H100 `wgmma` and on a B200 `tcgen05`, from the same source.
 #
 # **Do.** Write `attention(q, k, v, out)`, causal attention for one head.
 #
@@ -553,8 +553,8 @@ gpulab.plot.bars(
 
 # %% [markdown]
 # **Why.** The compiler found `cp.async`, shared memory without conflicts and `ldmatrix` by itself. On Hopper,
-# FlashAttention-3 gains its speed by letting two warpgroups take turns between exponentials and products (lab 26A). In a
-# tile language such a schedule is the compiler's to find. You cannot write it.
+# FlashAttention-3 gains its speed by letting two warpgroups take turns between exponentials and products (lab 26A).
+# In a tile language only the compiler can find such a schedule, because you cannot write it.
 #
 # ## 11 · A layout that changes once
 #
@@ -562,8 +562,8 @@ gpulab.plot.bars(
 # lane holds which element, and changing it is an operation that you write, `gl.convert_layout`. A value that must go to
 # another warp goes through shared memory.
 #
-# A layout is given by four lists: `gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])` gives each lane 1 × 4 elements, has
-# 4 × 8 lanes and 4 × 1 warps, and counts axis 1 fastest. What is larger is repeated.
+# A layout is given by four lists: `gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])` gives each lane 1 × 4
+# elements, has 4 × 8 lanes and 4 × 1 warps, and counts axis 1 fastest. A larger tensor repeats this pattern.
 #
 # ![The same 4 × 8 numbers in two layouts. Left, a warp goes along rows. Right, it goes down columns.](drawings/two_layouts.svg)
 #
@@ -824,15 +824,16 @@ gpulab.plot.panels(
 # | which tensor core instruction | you (numba: none) | compiler | you, by a layout | your atom | compiler |
 # | how many threads | you | you (warps) | you (warps) | you | compiler |
 #
-# Read the two tables together. All kernels move the same sectors, so on a GPU they will take about the same time; the
-# transposes differ in the instructions that they spend for it. Each count that differs belongs to a line in which somebody
-# decided differently: the width in the load requests, the change of layout in the shared requests, the number of warps
-# that meet in the barriers. numba's many instructions are its indices: 64-bit numbers that may be negative. None of the
-# six has a bank conflict. In three of them you see why, the tile has a column more; in the others the compiler saw to it.
+# Read the two tables together. All kernels move the same sectors, so on a GPU they will take about the same time;
+# the transposes differ in the instructions that they spend for it. Behind each count that differs is a line of the
+# first table that was decided differently: behind the load requests the width of a load, behind the shared requests
+# the change of layout, and behind the barriers the number of warps that meet there. numba needs many instructions
+# because its indices are 64-bit numbers that may be negative. None of the six has a bank conflict. In three of them
+# you can see why, because the tile has an additional column. In the others the compiler took care of it.
 #
-# **Why.** No language is the fastest. One that decides more is shorter, and is carried to the next GPU by its compiler; one
-# that decides less lets you do what the compiler did not think of. A good habit is to start at the right of the table and
-# to move left where a count shows why.
+# **Why.** No language is the fastest. In a language that decides more, kernels are shorter, and its compiler brings
+# them to the next GPU. One that decides less lets you do what a compiler did not think of. A good habit is to start
+# at the right of the table and to move left where a count shows why.
 #
 # ## Beyond · A product with a pipeline
 #
@@ -863,7 +864,7 @@ merit(gemm)
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. What does an MMA atom know beside its instruction?</summary>
+# <details><summary>1. What does an MMA atom know besides its instruction?</summary>
 #
 # Which lane holds which elements of A, B and C: three layouts.
 # </details>
@@ -875,7 +876,7 @@ merit(gemm)
 #
 # <details><summary>3. A tile of cuTile is wider than the row. What lies outside?</summary>
 #
-# What the padding mode says when it is loaded; nothing is stored there.
+# The value that the padding mode names, when the tile is loaded. Nothing is stored there.
 # </details>
 #
 # <details><summary>4. A Gluon kernel multiplies each element by 2. Which layout is best for that?</summary>

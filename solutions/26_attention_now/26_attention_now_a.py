@@ -40,12 +40,12 @@ gpulab.start("26", gpu="H100")
 # %% [markdown]
 # ## 1 · An exponential without its unit
 #
-# An SM has 16 **special-function units**. Together they compute 16 values of 2ˣ in a clock, or as many logarithms, sines or
-# reciprocals. Attention needs one exponential for each score. With heads of 128 numbers, a score and its use are
-# 2 · 128 = 256 multiply-adds.
+# An SM has 16 **special-function units**. Together they compute 16 values of 2ˣ in a clock, or as many logarithms,
+# sines or reciprocals. Attention needs one exponential for each score. With heads of 128 numbers, computing a score
+# and using it takes 2 · 128 = 256 multiply-adds.
 #
-# **Predict.** How long does the exponential of a score take on a B200, in percent of the time of its 256 multiply-adds
-# in float16? An SM of a B200 makes 4,096 of these in a clock.
+# **Predict.** How long does the exponential of a score take on a B200, as a percentage of the time of its 256
+# multiply-adds in float16? An SM of a B200 makes 4,096 of these in a clock.
 
 # %%
 gpulab.predict("modern.balance", ...)
@@ -209,8 +209,8 @@ gpulab.predict("modern.weights", ...)
 # - `scores` is (m, n) in float32: row j has the scores of key j, in base 2 (already multiplied by log₂ e). `v` is (m,
 #   16).
 # - `out` is (n, 16): the weighted mean of the values. `lse` is (n): log₂ Σ 2^score.
-# - A block is one warp, and each of its 32 threads has one query. n is a multiple of 32, m a multiple of 8. A
-#   tile is 8 keys. `largest` is for the number that is subtracted, c.
+# - A block is one warp, and each of its 32 threads has one query. n is a multiple of 32, m a multiple of 8. A tile
+#   is 8 keys. Keep c, the number that is subtracted, in `largest`.
 # - `power(x)` is 2ˣ on the special-function units. `__any_sync(0xffffffff, condition)` is true in all lanes if the
 #   condition holds in any of them.
 # - A warp rescales all of its rows when the maximum of any of them is more than 8 above the number that this
@@ -303,7 +303,7 @@ gpulab.plot.lines(
 # 2⁸ = 256 times as large, which is not worth a pass over the output. FlashAttention-4's authors report that
 # nine of ten rescales disappear.
 #
-# ## 3 · Who loads, who multiplies, who exponentiates
+# ## 3 · Warps that load, multiply and exponentiate
 #
 # Now you write a whole kernel. In lab 12 each warp did everything in turn: it loaded, multiplied, computed
 # exponentials, and multiplied again. While it computed exponentials, it left the tensor cores idle.

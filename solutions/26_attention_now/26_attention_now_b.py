@@ -536,8 +536,8 @@ for masked in (False, True):
     print(f"{'causal' if masked else 'all pairs':10}{report['global_load_bytes']:>10,} bytes loaded")
 
 # %% [markdown]
-# **Do.** Find out where the bytes go. Then write `mask(q, k, v, mask, out)`, which launches a kernel of yours
-# that computes the same and loads fewer bytes. The first cell is yours: profile, and count by hand.
+# **Do.** Find out where the bytes go. Then write `mask(q, k, v, mask, out)`, which launches a kernel of your own.
+# It computes the same and loads fewer bytes. The first cell is yours: profile, and count by hand.
 #
 # - `q`, `k` and `v` are (n, 64) in float16, q for scores in base 2; n is a multiple of 64. `mask` is (n, n) in int32, 1
 #   where key j ≤ query i and 0 elsewhere. It is always this causal mask.

@@ -155,7 +155,7 @@ gpulab.predict("bits.margin", ...)
 # - Scale: 448 / amax. With `"current"`, amax is that of the tensor itself, its largest magnitude. With
 #   `"delayed"`, it is the largest amax of the last `length` steps before k. If there is no step before, or
 #   that amax is 0, take the tensor's own. If that is 0, too, the scale is 1.
-# - The amax that a step remembers is that of the tensor *as it came*.
+# - A step remembers the amax of its tensor *before* the cast.
 # - What exceeds ±448 after scaling is cut off at ±448, so nothing becomes NaN. There is no margin.
 # - Output: a list with a list for each step, the numbers divided by the scale again.
 # - You may use `numerics.quantize(x, "E4M3")`. Length: about 10 lines.
@@ -374,8 +374,7 @@ for name in ("FP8, tiles", "MXFP8"):
 #
 # - An element has `bits` bits. A block of `rows` × `columns` has a scale of `scale_bytes`. A block that is
 #   cut off at the edge has a scale, too.
-# - The forward product sums over the width, and the blocks as given suit it. The other product needs them
-#   transposed.
+# - The forward product sums over the width and uses the blocks as given. The other product needs them transposed.
 # - Blocks with `rows` = `columns` serve both products with one copy.
 # - Ignore NVFP4's scale of the tensor.
 # - Length: about 4 lines.

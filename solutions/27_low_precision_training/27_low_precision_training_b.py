@@ -185,7 +185,7 @@ plot.picture(ax, "Loss of the small GPT with AdamW and with Muon. The dotted lin
 # seemed to win. AdamW at 0.012 and 0.024 reached 0.28 and 0.80; Muon at 0.018 and 0.036 reached 0.09 and 0.05. One
 # seed and three rates are still a small experiment, but here the difference is far larger than that between seeds.
 #
-# ## 3 · Who makes which matrix
+# ## 3 · Which rank computes which matrix
 #
 # AdamW treats each number on its own, so its state can be cut anywhere: ZeRO (lab 16) gives each rank an
 # equal slice. Newton–Schulz needs a *whole* matrix. A common solution is to assign whole matrices to each

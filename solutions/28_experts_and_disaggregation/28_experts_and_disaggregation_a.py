@@ -45,10 +45,10 @@ torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 · Rows that cross
 #
-# In lab 17 each rank had one expert, and a token chose one. Now a rank has several experts, a token chooses k
-# of them, and ranks live on **nodes**. Inside a node GPUs are joined by NVLink, and each GPU has a network
-# card to the outside. DeepEP, a library for this exchange, states about 160 GB/s of NVLink and 50 GB/s of
-# InfiniBand for a GPU of an H800 node. So the rows that cross between nodes decide.
+# In lab 17 each rank had one expert, and a token chose one. Now a rank has several experts, a token chooses k of
+# them, and ranks live on **nodes**. Inside a node GPUs are joined by NVLink, and each GPU has a network card to the
+# outside. DeepEP, a library for this exchange, states about 160 GB/s of NVLink and 50 GB/s of InfiniBand for a GPU
+# of an H800 node. So the number of rows that cross between nodes decides how long the exchange takes.
 #
 # **Dispatch** takes tokens to experts. **Combine** brings results back and adds them up, weighted. A plain
 # exchange sends a row for each chosen expert, even where several of them live on the same node.
@@ -290,7 +290,7 @@ plot.lines(
 # exchange among 64 GPUs in each layer, whose *latency* counts now. DeepEP has separate kernels for it, which
 # skip the step inside the node.
 #
-# ## 5 · Copies of the popular
+# ## 5 · Copies of popular experts
 #
 # All GPUs of a layer wait for the busiest. Experts are not equally popular, and training for balance (lab 17)
 # does not make them so for the text of tomorrow. But a popular expert can exist more than once: its tokens
@@ -363,7 +363,7 @@ plot.bars(
 # ![Two rows, computing and sending. One micro-batch alone leaves a gap in one row whenever the other works; with two micro-batches both rows are full.](drawings/two_batches.svg)
 #
 # **Predict.** All four parts take equally long, and there are many layers. How long do two alternating
-# micro-batches take, in percent of the time of both one after the other?
+# micro-batches take, as a percentage of the time that they take one after the other?
 
 # %%
 gpulab.predict("experts.hidden", ...)
@@ -373,8 +373,9 @@ gpulab.predict("experts.hidden", ...)
 #
 # - Input: `times` has the times of `"attention"`, `"dispatch"`, `"experts"` and `"combine"` of one
 #   micro-batch in one layer, as whole numbers. You may not need them.
-# - Output: two lists of words, what computes and what sends, each in order. `"A0.1"` is the attention of
-#   layer 0 for micro-batch 1, `"D0.1"` its dispatch, `"E0.1"` its experts, `"C0.1"` its combine.
+# - Output: two lists of words, one of the parts that compute and one of the parts that send, each in order.
+#   `"A0.1"` is the attention of layer 0 for micro-batch 1, `"D0.1"` its dispatch, `"E0.1"` its experts, `"C0.1"`
+#   its combine.
 # - A part starts when its resource is free, when its place in the list has come, and when the part before it
 #   is done.
 # - Counted: the time until all is done, at most 2 % above the least of all orders.
@@ -429,7 +430,7 @@ plot.timeline(
 # the sender raises behind its data. PyTorch has this as `torch.distributed._symmetric_memory`; NVSHMEM offers
 # it across nodes.
 #
-# `symmetric.Memory` has it on our counted network:
+# `symmetric.Memory` offers it on the counted network of this lab:
 #
 # | | |
 # |---|---|
@@ -438,8 +439,8 @@ plot.timeline(
 # | `memory.wait((peer, slot), …)` | for each pair, waits until rank `peer` has put into slot `slot` of this rank |
 # | `memory.quiet()` | waits until all puts of this rank have arrived |
 #
-# Before a flag was waited for, nothing of its put is visible. That is the worst that real hardware may do,
-# and so a program that reads too early fails here every time.
+# Until a rank has waited for a flag, it sees nothing of that put. That is the worst that real hardware may do, and
+# so a program that reads too early fails here every time.
 #
 # ![Rank 0 puts a row into a slot of rank 1's memory and raises its flag. Rank 1 waits for the flag and reads the slot. Nobody calls receive.](drawings/put_and_flag.svg)
 
@@ -492,7 +493,7 @@ gpulab.check("experts.one_shot", one_shot)
 #
 # **Do.** Write `two_shot(x)`.
 #
-# - Input and output as before. The length of `x` need not be a multiple of the ranks; pad it with zeros
+# - Input and output as before. The length of `x` need not be a multiple of the number of ranks; pad it with zeros
 #   (`torch.nn.functional.pad`).
 # - Counted: bytes of the busiest sender, two shares to each other rank; and steps: 2.
 # - Length: about 16 lines.
@@ -543,8 +544,8 @@ plot.bars(
 # GPUs. With both, an all-reduce of S bytes on p GPUs needs no slots: each GPU loads the reduced share of S / p
 # bytes, and stores it back to all.
 #
-# How many bytes does a GPU send? Each of the p GPUs loads its share, and each load makes every GPU send S / p
-# bytes to the switch. These are p · S / p = S bytes in all. Storing its own sum is another S / p.
+# How many bytes does a GPU send? Each of the p GPUs loads its share, and each load makes every GPU send S / p bytes
+# to the switch. That makes p · S / p = S bytes in all. Storing its share of the sum adds another S / p.
 #
 # **Predict.** On 8 GPUs, how many times as many bytes does a GPU send in a two-shot all-reduce without the
 # switch?

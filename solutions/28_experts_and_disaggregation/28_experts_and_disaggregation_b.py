@@ -27,7 +27,7 @@
 # 2. say why the router with the most cache hits may be the slowest;
 # 3. verify a tree of guesses without changing what the model would say;
 # 4. plan generation, training and weight syncs of a reinforcement learning run;
-# 5. find and mend a flipped bit for less than a tenth of a percent of the work;
+# 5. find and correct a flipped bit for less than a tenth of a percent of the work;
 # 6. say which parts of which files a rank of another layout reads from a checkpoint.
 
 # %%
@@ -86,8 +86,8 @@ plot.lines(
 #   seconds: `prefill` for a prompt token, `step` for a decode step without requests, `request` more for each
 #   request in the step, `transfer` for a prompt token's keys and values. `limits` has seconds: `first` for
 #   the first token on average, `between` for the longest gap between two tokens.
-# - Output: `["together", N]` or `["apart", P, D]`, whichever holds both limits with fewer GPUs. At least one of
-#   the two ways is possible. If both need equally many GPUs, return either.
+# - Output: `["together", N]` or `["apart", P, D]`, whichever meets both limits with fewer GPUs. At least one of the
+#   two ways is possible. If both need equally many GPUs, return either.
 # - Counted: GPUs beyond the least. Length: about 20 lines.
 #
 # The rules, with T = prompt · prefill:
@@ -154,8 +154,9 @@ plot.bars(
 
 # %% [markdown]
 # **Why.** Neither way is always better. Together, every GPU's spare time is useful to both kinds of work, and
-# nothing travels. Apart, each limit is held by GPUs of its own, which may even be of another type. The
-# transfer counts against the first token, so a slow network needs more prefill GPUs, or makes it impossible.
+# nothing travels. Apart, each limit is met by a separate pool, whose GPUs may even be of another type. The transfer
+# counts against the first token, so with a slow network you need more prefill GPUs, or cannot meet the limit at
+# all.
 #
 # ## Detective · The router with the best hits
 #
@@ -195,10 +196,10 @@ for name, router in (("theirs", theirs), ("in turn", in_turn())):
     print(f"{name:10}{100 * ran.hits:6.1f} %{ran.mean:18.2f} s{max(ran.first):8.2f} s")
 
 # %% [markdown]
-# The hit rates are almost equal, and the router that pays no attention to the cache is far faster. Find out
-# why. `ran` has for each request `ran.replica`, `ran.first` (seconds), `ran.found` (cached blocks) and
-# `ran.blocks`. Then do the same with `"conversations"` in place of `"a popular start"`, where each request
-# repeats what was said before.
+# The hit rates are almost equal, and the router that pays no attention to the cache is far faster. Find out why.
+# For each request, `ran` has `ran.replica`, `ran.first` (seconds), `ran.found` (cached blocks) and `ran.blocks`.
+# Then do the same with `"conversations"` in place of `"a popular start"`, where each request repeats what was said
+# before.
 
 # %%
 # Your experiments:
@@ -346,8 +347,8 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** Siblings help less and less, and each is a row of the target's pass. With few requests a pass has
-# room for dozens of rows for free; a full batch has none (lab 19's `draft_length`).
+# **Why.** Each further sibling helps less than the one before, and each takes a row of the target's pass. With few
+# requests a pass has room for dozens of rows for free; a full batch has none (lab 19's `draft_length`).
 #
 # ## 3 · Learning from its own answers
 #
@@ -357,9 +358,10 @@ plot.lines(
 # time. For a model of 10¹² parameters on thousands of GPUs, a sync of about 20 s is reported (Mooncake's
 # documentation, 2025).
 #
-# In turn, one side always idles. If the engine generates batch k + 1 while batch k is trained, both work, but
-# the rollouts come from weights that are a version older. This **staleness** makes them slightly wrong data,
-# which the loss corrects by a ratio of probabilities, and so one allows only a little.
+# If the engine and the trainer take turns, one of them is always idle. If the engine generates batch k + 1 while
+# batch k is trained, both work, but the rollouts come from weights that are a version older. This **staleness**
+# makes them slightly wrong data, which the loss corrects by a ratio of probabilities, and so one allows only a
+# little.
 #
 # ![In turn: generate, train and sync follow one another, and one of both rows is always idle. One behind: generation of the next batch and training overlap, and a sync stops both.](drawings/rollouts.svg)
 #
@@ -470,7 +472,7 @@ plot.timeline(
 #
 # ![C with a row and a column of checksums. A wrong element makes exactly one row sum and one column sum wrong, and lies where they cross.](drawings/checksums.svg)
 #
-# **Predict.** How much more work is that for 4,096 × 4,096 matrices, in percent?
+# **Predict.** By what percentage do the checksums increase the work for 4,096 × 4,096 matrices?
 
 # %%
 gpulab.predict("fleet.checksums", ...)
@@ -536,16 +538,16 @@ plot.picture(
 )
 
 # %% [markdown]
-# **Why.** The tolerance is the weak point: rounding of the sums must stay below it, and flips below it stay.
-# In BF16 or FP8 the checksums should therefore be kept in float32. And a chip that is wrong once will be
-# wrong again: mending buys the time to take it out.
+# **Why.** The tolerance is the weak point: rounding of the sums must stay below it, and flips below it stay. In
+# BF16 or FP8 the checksums should therefore be kept in float32. And a chip that is wrong once will be wrong again,
+# so a correction only buys the time to take it out of service.
 #
 # ## 5 · A checkpoint for another layout
 #
-# Lab 18 restarted a run from a checkpoint. After a failure fewer GPUs may be left, or serving needs another
-# layout than training. If each rank wrote its own shard, who puts them together?
-# `torch.distributed.checkpoint` stores with each chunk **where in the whole tensor it lies**. Another layout
-# then reads the parts it needs, and no rank ever holds everything.
+# Lab 18 restarted a run from a checkpoint. After a failure fewer GPUs may be left, or serving needs another layout
+# than training. If each rank wrote only its own shard, how are the shards put together?
+# `torch.distributed.checkpoint` stores with each chunk **where in the whole tensor it lies**. Another layout then
+# reads the parts it needs, and no rank ever holds everything.
 
 
 # %%
@@ -636,13 +638,13 @@ for kind in ("all new", "conversations", "both", "a popular start"):
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. When are pools of their own for prefill and decode worth their transfer?</summary>
+# <details><summary>1. When are separate pools for prefill and decode worth the transfer between them?</summary>
 #
-# When a prompt is too long to stand between two tokens, and the network brings its cache fast enough for the
+# When a prompt is too long to be computed between two tokens, and the network brings its cache fast enough for the
 # first token.
 # </details>
 #
-# <details><summary>2. What should a router with caches behind it make small?</summary>
+# <details><summary>2. What should a router minimise when its replicas have caches?</summary>
 #
 # What is queued at the replica plus what it would have to compute, because that is the wait.
 # </details>
@@ -658,7 +660,7 @@ for kind in ("all new", "conversations", "both", "a popular start"):
 # Both sides work at the same time and syncs become fewer; the data come from older weights.
 # </details>
 #
-# <details><summary>5. Why must a mended number not be computed from the wrong one?</summary>
+# <details><summary>5. Why must a corrected number not be computed from the wrong one?</summary>
 #
 # The wrong one may be 10³⁸, and a difference from it keeps no digit of the right value.
 # </details>
@@ -676,13 +678,12 @@ gpulab.recap("28")
 # | where to send a request | least (queued + not cached) |
 # | siblings in a tree | min(1, p/q), then p ← max(0, p − q), normalised |
 # | version of batch k | k − stale to k; a sync stops both sides |
-# | ABFT of an m × n product | 1/m + 1/n more work; one error is found and mended |
+# | ABFT of an m × n product | 1/m + 1/n more work; one error is found and corrected |
 # | reading a checkpoint | the intersections of two boxes |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Disaggregation makes serving cheaper.* It holds two limits at once; with short prompts it needs more
-#   GPUs.
+# - *Disaggregation makes serving cheaper.* It meets two limits at once; with short prompts it needs more GPUs.
 # - *The higher the hit rate, the better the router.* A hit that waits in a queue is slower than a miss beside
 #   it.
 # - *Verifying a tree is the same as looking whether the sampled token is in it.* That is right, and keeps

@@ -96,6 +96,12 @@ def _not_divided(q, k, v, tile):
     return weights @ v, scores.amax(1) + torch.log(weights.sum(1))
 
 
+def _over_the_queries(q, k, v, tile):
+    scores = q @ k.t()
+    weights = torch.exp(scores - scores.amax(0))
+    return weights / weights.sum(0) @ v, scores.amax(1) + torch.log(torch.exp(scores).sum(1))
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
@@ -104,8 +110,9 @@ def _not_divided(q, k, v, tile):
             _not_divided,
             "The same happens if the sums of weighted values are not divided by the sum of the weights.",
         ),
+        (_over_the_queries, "The same happens if the softmax is taken down the columns."),
     ],
-    ids=["scaled twice", "not divided"],
+    ids=["scaled twice", "not divided", "over the queries"],
 )
 def test_a_learner_of_attention_reads_which_step_is_wrong(wrong, sentence) -> None:
     assert sentence in " ".join(str(gpulab.check("attention.tiled", wrong)).split())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import gpulab
+from gpulab.checks import registry
 from gpulab.checks.spec import WrongAnswer
 from gpulab.content.lab_10_mixed_precision.exercises import STEPS, packed
 from gpulab.content.lab_10_mixed_precision.references.exercises import recipe, scaler, states, static
@@ -47,6 +48,20 @@ def test_the_states_of_a_scaler_are_those_of_torch(overflows, scale, factors, in
         theirs.update()
         found.append([theirs.get_scale(), theirs._get_growth_tracker()])
     assert states(overflows, scale, growth, backoff, interval) == found
+
+
+def test_a_scaler_keeps_its_scale_at_the_largest_float32_and_no_question_comes_near_it():
+    theirs = torch.amp.GradScaler("cpu", init_scale=2.0**127, growth_factor=2.0, growth_interval=1)
+    weight = torch.zeros(1, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.0)
+    theirs.scale((weight * 1.0).sum()).backward()
+    theirs.step(optimizer)
+    theirs.update()
+    assert theirs.get_scale() == 2.0**127
+    exercise = registry.find("mixed.scaler")
+    for case in exercise.cases:
+        for question in exercise.evidence.questions(case.sizes, np.random.default_rng(0)):
+            assert max(scale for scale, _ in states(*question)) < 2.0**100
 
 
 START, END = list(STEPS[:4]), list(STEPS[7:])  # zero, forward, scale, backward; both updates

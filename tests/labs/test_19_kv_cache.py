@@ -182,7 +182,7 @@ def test_a_code_that_is_none_is_named_with_its_place():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_scales_on_the_other_axis_cost_more_than_the_naive_share(seed):
+def test_scales_on_the_other_axis_cost_more_than_twice_what_is_allowed(seed):
     ((k, v),) = quantise_questions({"tokens": 64, "d": 32, "kind": ""}, np.random.default_rng(seed))
     keys = references.quantise(wrong("quantise_tokens_only")(k, v), k, v)
     values = references.quantise(wrong("quantise_channels_only")(k, v), k, v)

@@ -397,7 +397,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "weights + 4i and values + 2i. Wait for it before the arrival at `empty`, and sum s over the "
             "lanes of a row only at the end.",
         ),
-        section="3 · Who loads, who multiplies, who exponentiates",
+        section="3 · Warps that load, multiply and exponentiate",
     ),
 )
 

@@ -179,7 +179,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "matrix. Who takes the largest first?",
             "Go through the matrices by falling cost and give each to the rank that has least so far.",
         ),
-        "3 · Who makes which matrix",
+        "3 · Which rank computes which matrix",
         Budget(
             "busiest rank",
             1.05,

@@ -354,7 +354,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "Then sort all copies by their load, the largest first, and give each to the GPU with the least "
             "load so far that has a free slot and no copy of the same expert.",
         ),
-        "5 · Copies of the popular",
+        "5 · Copies of popular experts",
         Budget(
             "busiest",
             1.1,

@@ -1,4 +1,4 @@
-# exercise: mixed.delayed  fails: right  says: not finite
+# exercise: mixed.delayed  fails: right  says: Ask of every amax whether it is finite
 import math
 
 

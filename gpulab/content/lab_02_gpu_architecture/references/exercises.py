@@ -114,6 +114,17 @@ def cheapest(model: dict[str, Any], offers: list[dict[str, Any]]) -> list[Any]:
     return min(found, key=lambda each: each[2])
 
 
+def _without_steps(sm: dict[str, Any], threads: int, registers: int, shared: int) -> int:
+    limits = [32 * sm["warps"] // threads, sm["blocks"], sm["registers"] // (registers * threads)]
+    return min([*limits, sm["shared"] // shared] if shared else limits)
+
+
+@usual_slips(
+    (
+        _without_steps,
+        "Nothing is rounded up. Threads take whole warps, and registers and shared memory come in steps.",
+    ),
+)
 def active_blocks(sm: dict[str, Any], threads: int, registers: int, shared: int) -> int:
     capability = next(cap for cap in hardware.TABLE.values() if sm_limits(cap) == sm)
     return hardware.occupancy(capability, threads, registers, shared).active_blocks

@@ -54,6 +54,12 @@ def diffuse(inputs: Arrays, sizes: Sizes) -> Outputs:
     return {"out": u}
 
 
+@usual_slips(
+    (
+        lambda rows, cols, block, slots: plan_launch(cols, rows, block, slots),
+        "Rows and columns have changed places: x runs along the columns, and y along the rows.",
+    ),
+)
 def plan_launch(rows: int, cols: int, block: list[int], slots: int) -> list[int] | None:
     wide, high = max(1, ceil(cols / block[0])), max(1, ceil(rows / block[1]))
     if block[0] * block[1] > 1024 or high > 65_535:

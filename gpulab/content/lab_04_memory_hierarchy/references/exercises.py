@@ -28,6 +28,17 @@ def compressed(words: Sequence[int]) -> int:
     return 4
 
 
+def _first_words(addresses: Sequence[int | None], size: int) -> int:
+    return ways(addresses, 4)
+
+
+@usual_slips(
+    (
+        _first_words,
+        "This looks at the first word of each lane only, and serves all lanes together. A lane that accesses "
+        "8 or 16 bytes takes 2 or 4 banks, so only 16 or 8 lanes are served in one pass.",
+    ),
+)
 def ways(addresses: Sequence[int | None], size: int) -> int:
     together = 128 // size  # lanes that the 32 banks can serve at best in one pass
     passes = 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes
 from gpulab.content.lab_05_reductions_scans_softmax.exercises import BINS, EPSILON, THREADS
 
@@ -31,6 +32,24 @@ def kahan(inputs: Arrays, sizes: Sizes) -> Expected:
     return {"sums": np.array([fsum(column) for column in inputs["a"].T])}
 
 
+def _without_a_guard(inputs: Arrays, sizes: Sizes) -> Expected:
+    """Lanes below the distance get their own value back from a shuffle, and add it."""
+    scanned = []
+    for group in _groups(inputs["a"], THREADS):
+        warps = np.pad(group, (0, THREADS - len(group))).reshape(-1, 32)
+        for distance in (1, 2, 4, 8, 16):
+            warps = warps + np.concatenate([warps[:, :distance], warps[:, :-distance]], axis=1)
+        before = np.cumsum(warps[:, -1]) - warps[:, -1]
+        scanned.append((warps + before[:, None]).reshape(-1)[: len(group)])
+    return {"out": np.concatenate(scanned or [inputs["a"]])}
+
+
+@usual_slips(
+    (
+        _without_a_guard,
+        "The same happens if lanes below the distance add what the shuffle returns: it is their own value.",
+    ),
+)
 def scan(inputs: Arrays, sizes: Sizes) -> Expected:
     a = inputs["a"]
     return {"out": np.concatenate([np.cumsum(group) for group in _groups(a, THREADS)] or [a])}

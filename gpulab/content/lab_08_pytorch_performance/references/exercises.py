@@ -211,6 +211,8 @@ def _what_was_timed(found: Any, facts: Mapping[str, float]) -> str:
     ):
         if type(found) in (int, float) and math.isclose(found, facts["launch"] + also, rel_tol=1e-6):
             return f": {found:g} is {facts['launch']:g} + {also:g}, {why}"
+    if facts["hiccup"] > 1 and type(found) in (int, float) and found > facts["launch"] + facts["cold"]:
+        return ". Some calls were disturbed by others on the machine; a mean follows these, a median does not"
     return ""
 
 

@@ -15,6 +15,16 @@ from gpulab.subjects import numerics
 RUNS = 4  # sums that a plan is carried out for
 
 
+@usual_slips(
+    (
+        lambda code, exponent, mantissa: [
+            code >> (exponent + mantissa),
+            code >> mantissa,
+            code % (1 << mantissa),
+        ],
+        "The sign is still part of your exponent. Keep only the lowest `exponent` bits after the shift.",
+    ),
+)
 def fields(code: int, exponent: int, mantissa: int) -> list[int]:
     return [code >> (exponent + mantissa), (code >> mantissa) % (1 << exponent), code % (1 << mantissa)]
 
@@ -53,6 +63,10 @@ def adopt(code: int) -> list[int]:
     (
         lambda bits, noise: (bits + 0x8000) >> 16,
         "This rounds to the nearest, whatever the noise is. Add the noise instead of one half.",
+    ),
+    (
+        lambda bits, noise: (bits >> 16) + (noise >= 0x8000 and bits & 0xFFFF > 0),
+        "This rounds up in half of the cases. How often must depend on the lower bits.",
     ),
 )
 def stochastic(bits: int, noise: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import WrongAnswer
 from gpulab.content.lab_10_mixed_precision.exercises import ITERATIONS, LONG, SHORT, STEPS, WIDEST
 
@@ -224,14 +225,31 @@ def footprint(parameters: int, choice: str) -> int:
     return parameters * {"FP32": 16, "AMP": 18, "BF16 pure": 8, "BF16 + 8-bit Adam": 6}[choice]
 
 
-def delayed(amaxes: Sequence[float], length: int, largest: float) -> list[float]:
+def _delayed(
+    amaxes: Sequence[float], length: int, largest: float, finite: Callable[[Sequence[float]], bool]
+) -> list[float]:
+    """The scales, where an amax counts if its window is `finite`."""
     scales, scale = [], 1.0
     for k in range(len(amaxes)):
         known = amaxes[max(0, k - length) : k]
-        if known and all(map(math.isfinite, known)) and max(known) > 0:
+        if known and finite(known) and max(known) > 0:
             scale = largest / max(known)
         scales.append(scale)
     return scales
+
+
+@usual_slips(
+    (
+        lambda amaxes, length, largest: _delayed(amaxes, length, largest, lambda w: math.isfinite(max(w))),
+        "No comparison with nan is true, so `max` can overlook one. Ask of every amax whether it is finite.",
+    ),
+    (
+        lambda amaxes, length, largest: _delayed(amaxes, 1, largest, lambda w: all(map(math.isfinite, w))),
+        "This knows the last amax only. Take the largest of the last `length`.",
+    ),
+)
+def delayed(amaxes: Sequence[float], length: int, largest: float) -> list[float]:
+    return _delayed(amaxes, length, largest, lambda window: all(map(math.isfinite, window)))
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {

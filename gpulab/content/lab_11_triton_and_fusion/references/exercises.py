@@ -17,6 +17,12 @@ Expected = dict[str, np.ndarray]
 _erf = np.vectorize(erf, otypes=[float])
 
 
+@usual_slips(
+    (
+        lambda inputs, sizes: momentum(inputs, sizes) | {"p": inputs["p"] - 0.125 * inputs["m"]},
+        "The same happens if the weight moves by the old momentum. Use the new one.",
+    ),
+)
 def momentum(inputs: Arrays, sizes: Sizes) -> Expected:
     m = 0.75 * inputs["m"] + inputs["g"]
     return {"m": m, "p": inputs["p"] - 0.125 * m}

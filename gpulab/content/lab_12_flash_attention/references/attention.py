@@ -37,7 +37,7 @@ def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, there: np.ndarray | None
 def usual_mistakes(
     mask: Callable[[Sizes], np.ndarray | None] = lambda sizes: None, tiles: Sequence[int | None] = (None,)
 ) -> tuple[Slip, ...]:
-    """Three mistakes in attention by tiles, each with the sentence that a learner reads.
+    """Four mistakes in attention by tiles, each with the sentence that a learner reads.
 
     `mask` says which query sees which key, None that each sees all. `tiles` are numbers of keys after which a
     solution may look for a larger score, None the exercise's own.
@@ -54,6 +54,11 @@ def usual_mistakes(
     def not_divided(inputs: Arrays, sizes: Sizes) -> Expected:
         scores = scores_of(inputs, sizes)
         return {"out": np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf)) @ inputs["v"]}
+
+    def over_queries(inputs: Arrays, sizes: Sizes) -> Expected:
+        scores = scores_of(inputs, sizes)
+        weights = np.exp(scores - np.maximum(scores.max(axis=0, initial=-np.inf), -1e30))
+        return {"out": weights / np.maximum(weights.sum(axis=0), 1e-30) @ inputs["v"]}
 
     def not_rescaled(tile: int | None) -> Callable[[Arrays, Sizes], Expected]:
         def slip(inputs: Arrays, sizes: Sizes) -> Expected:
@@ -72,6 +77,10 @@ def usual_mistakes(
         (
             not_divided,
             "The same happens if the sums of weighted values are not divided by the sum of the weights.",
+        ),
+        (
+            over_queries,
+            "The same happens if the softmax is taken down the columns. It belongs to a query, so to a row.",
         ),
         *(
             (
@@ -97,6 +106,12 @@ def causal(inputs: Arrays, sizes: Sizes) -> Expected:
     return attend(inputs["q"], inputs["k"], inputs["v"], _window(sizes))
 
 
+@usual_slips(
+    (
+        lambda inputs, sizes: {"out": inputs["outs"].mean(axis=0)},
+        "The same happens if all parts weigh alike. A part weighs exp(its lse − the lse of all).",
+    ),
+)
 def merge(inputs: Arrays, sizes: Sizes) -> Expected:
     lse = log_sum_exp(inputs["lses"].T)
     weights = np.exp(inputs["lses"] - np.where(np.isfinite(lse), lse, 0))

@@ -16,6 +16,22 @@ Arrays = Mapping[str, np.ndarray]
 Expected = dict[str, np.ndarray]
 
 
+def _layer_by_layer(
+    initial: list[list[float]], trained: list[list[float]], sparsity: float
+) -> list[list[float]]:
+    return [ticket([start], [end], sparsity)[0] for start, end in zip(initial, trained, strict=True)]
+
+
+@usual_slips(
+    (
+        _layer_by_layer,
+        "This removes the same share of each layer. Compare the weights of all layers with one another.",
+    ),
+    (
+        lambda initial, trained, sparsity: ticket(trained, trained, sparsity),
+        "These are the trained values. What stays must go back to its initial value.",
+    ),
+)
 def ticket(initial: list[list[float]], trained: list[list[float]], sparsity: float) -> list[list[float]]:
     """One-shot pruning, rewound (J. Frankle, M. Carbin, "The Lottery Ticket Hypothesis", 2019)."""
     magnitudes = np.abs(np.concatenate([np.asarray(layer) for layer in trained]))

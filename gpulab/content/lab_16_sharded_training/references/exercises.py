@@ -109,6 +109,12 @@ def _piece(piece: Any, rank: int, sizes: Sequence[int]) -> tuple[int, int, int]:
 # ---------------------------------------------------------------- on real ranks: arrays of a rank in front
 
 
+@usual_slips(
+    (
+        lambda inputs, sizes: {name: inputs[name] for name in ("master", "momentum", "variance")},
+        "This is the value that the tensor had before. Write the new one into it, as in `master.copy_(…)`.",
+    ),
+)
 def zero2_step(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
     """Adam on the mean gradient, all parameters together."""
     gradient, step = inputs["gradient"].mean(axis=0), int(sizes["step"])

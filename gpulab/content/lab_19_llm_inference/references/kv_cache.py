@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes, WrongAnswer
 from gpulab.content.lab_19_llm_inference.kv_cache import GROUP, SIZE, lengths_of
 
@@ -90,6 +91,18 @@ def step(inputs: Arrays, sizes: Sizes) -> Expected:
     return {"keys": keys, "values": values, "out": out}
 
 
+def _keys_turned(inputs: Arrays, sizes: Sizes) -> Expected:
+    there, keys = int(sizes["there"]), inputs["keys"].copy()
+    keys[:, there % int(sizes["room"])] = turned(inputs["k"], np.array([there]))[:, 0]
+    return {"keys": keys}
+
+
+@usual_slips(
+    (
+        _keys_turned,
+        "This key was turned before it was stored. Store keys as they come, and turn those that you read.",
+    ),
+)
 def rolled(inputs: Arrays, sizes: Sizes) -> Expected:
     """The cache holds keys that are not turned, token t in slot t mod room."""
     there, room = int(sizes["there"]), int(sizes["room"])

@@ -39,6 +39,10 @@ def plan(
         lambda modes, period, idle, sleep, battery: energy(modes, period, idle, [sleep[0], 0.0], battery),
         "Going to sleep and waking up costs energy as well: the second number of `sleep`, once a period.",
     ),
+    (
+        lambda modes, period, idle, sleep, battery: _with_late_modes(modes, period, idle, sleep, battery),
+        "This mode takes longer than a period, so it does not keep up. Leave such modes out.",
+    ),
 )
 def energy(
     modes: Sequence[Any], period: float, idle: float, sleep: Sequence[float], battery: float
@@ -244,6 +248,18 @@ def place(answer: Any, layers: Sequence[Sequence[int]], first: int, memory: int)
 
 
 # ---------------------------------------------------------------- learning where the data is
+
+
+def _with_late_modes(
+    modes: Sequence[Any], period: float, idle: float, sleep: Sequence[float], battery: float
+) -> list[Any]:
+    found = []
+    for name, watts, seconds in modes:
+        rest = max(0.0, period - seconds)
+        found += [(watts * seconds + idle * rest, name, "idle")]
+        found += [(watts * seconds + sleep[0] * rest + sleep[1], name, "sleep")]
+    joules, mode, how = min(found)
+    return [mode, how, joules, battery * period / joules]
 
 
 def _sent_to_those_that_answer(weights: list[float], replies: Sequence[Any], bits: int) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.checks.builders import count
+from gpulab.checks.slips import usual_slips
 from gpulab.checks.spec import Sizes
 from gpulab.content.lab_23_asynchronous_pipelines.ampere import RING_TILE, WARP_TILE
 
@@ -20,6 +21,12 @@ def turned(tile: int, inputs: Arrays) -> Expected:
     return {"out": inputs["x"].reshape(-1, tile)[:, ::-1].reshape(-1)}
 
 
+@usual_slips(
+    (
+        lambda *numbers: depth(*numbers) - 1,
+        "These are the slots on their way. Add the one that the block is working on.",
+    ),
+)
 def depth(bandwidth: int, latency: int, sms: int, blocks: int, tile: int) -> int:
     return -(-bandwidth * latency // (sms * blocks * tile)) + 1
 

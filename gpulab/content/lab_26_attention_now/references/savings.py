@@ -53,9 +53,20 @@ def _softmax(scores: np.ndarray) -> np.ndarray:
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
+@usual_slips(
+    (
+        lambda inputs, sizes: _chosen(inputs, sizes, lambda worth: worth[0]),
+        "The same happens if the first head alone chooses the blocks. Add up the worth for all heads.",
+    ),
+)
 def select(inputs: Arrays, sizes: Sizes) -> Expected:
+    return _chosen(inputs, sizes, lambda worth: worth.sum(0))
+
+
+def _chosen(inputs: Arrays, sizes: Sizes, together: Callable[[np.ndarray], np.ndarray]) -> Expected:
+    """Attention to the best blocks, where `together` makes one worth of those of all heads."""
     q, k, v, means = (inputs[name].astype(np.float64) for name in ("q", "k", "v", "means"))
-    wanted = _softmax(q @ means.T).sum(0)
+    wanted = together(_softmax(q @ means.T))
     best = np.sort(np.argsort(-wanted)[: int(sizes["keep"])])
     keys = (best[:, None] * BLOCK + np.arange(BLOCK)).ravel()
     return {"out": _softmax(q @ k[keys].T) @ v[keys]}
