@@ -3,6 +3,7 @@
 from gpulab import cupy as cp
 
 CODE = r"""
+#include <cuda_fp16.h>
 #include <math_constants.h>
 #include <mma.h>
 using namespace nvcuda;
@@ -43,6 +44,23 @@ extern "C" __global__ void matmul(const half* a, const half* b, float* c, int n,
   }
   wmma::store_matrix_sync(c + row * n + column, total, n, wmma::mem_row_major);
 }
+
+extern "C" __global__ void attention(const half2* q, const half2* k, const half2* v, float2* out, int n) {
+  int lane = threadIdx.x;
+  float2 query = __half22float2(q[blockIdx.x * 32 + lane]), mixed = {0, 0};
+  float top = -CUDART_INF_F, total = 0;
+  for (int j = 0; j < n; j++) {
+    float2 key = __half22float2(k[j * 32 + lane]), value = __half22float2(v[j * 32 + lane]);
+    float score = query.x * key.x + query.y * key.y;
+    for (int step = 16; step; step /= 2) score += __shfl_xor_sync(~0u, score, step);
+    float new_top = fmaxf(top, score * 0.125f);
+    float weight = expf(score * 0.125f - new_top), shrink = expf(top - new_top);
+    total = total * shrink + weight;
+    mixed = {mixed.x * shrink + weight * value.x, mixed.y * shrink + weight * value.y};
+    top = new_top;
+  }
+  out[blockIdx.x * 32 + lane] = {mixed.x / total, mixed.y / total};
+}
 """
 module = cp.RawModule(code=CODE)
 
@@ -63,3 +81,7 @@ def softmax(x, y):
 def matmul(a, b, c):
     n, k = c.shape[1], a.shape[1]
     module.get_function("matmul")((n // 16, c.shape[0] // 16), (32,), (a, b, c, n, k))
+
+
+def attention(q, k, v, out):
+    module.get_function("attention")((q.shape[0],), (32,), (q, k, v, out, q.shape[0]))

@@ -100,3 +100,31 @@ def launch_matmul(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 
 def matmul(a, b, c):
     launch_matmul(*(from_dlpack(x, assumed_align=16) for x in (a, b, c)))
+
+
+@cute.kernel
+def attention_kernel(q: cute.Tensor, k: cute.Tensor, v: cute.Tensor, out: cute.Tensor):
+    row, lane = cute.arch.block_idx()[0], cute.arch.thread_idx()[0]
+    q0, q1 = cutlass.Float32(q[row, lane]), cutlass.Float32(q[row, lane + 32])
+    top, total = cutlass.Float32(-float("inf")), cutlass.Float32(0)
+    mixed0, mixed1 = cutlass.Float32(0), cutlass.Float32(0)
+    for j in range(k.shape[0]):
+        score = q0 * cutlass.Float32(k[j, lane]) + q1 * cutlass.Float32(k[j, lane + 32])
+        score = cute.arch.warp_reduction_sum(score) * 0.125
+        new_top = cute.arch.fmax(top, score)
+        weight, shrink = cute.math.exp(score - new_top), cute.math.exp(top - new_top)
+        total = total * shrink + weight
+        mixed0 = mixed0 * shrink + weight * cutlass.Float32(v[j, lane])
+        mixed1 = mixed1 * shrink + weight * cutlass.Float32(v[j, lane + 32])
+        top = new_top
+    out[row, lane] = mixed0 / total
+    out[row, lane + 32] = mixed1 / total
+
+
+@cute.jit
+def launch_attention(q: cute.Tensor, k: cute.Tensor, v: cute.Tensor, out: cute.Tensor):
+    attention_kernel(q, k, v, out).launch(grid=(q.shape[0], 1, 1), block=(32, 1, 1))
+
+
+def attention(q, k, v, out):
+    launch_attention(*map(from_dlpack, (q, k, v, out)))

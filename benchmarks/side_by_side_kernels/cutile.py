@@ -48,3 +48,26 @@ def matmul_kernel(a, b, c, B: INT, K: INT):
 
 def matmul(a, b, c):
     ct.launch(0, (c.shape[1] // 64, c.shape[0] // 64), matmul_kernel, (a, b, c, 64, 32))
+
+
+@ct.kernel
+def attention_kernel(q, k, v, out, D: INT, B: INT):
+    i = ct.bid(0)
+    query = ct.load(q, index=(i, 0), shape=(B, D))
+    top = ct.full((B, 1), -float("inf"), dtype=ct.float32)
+    total = ct.zeros((B, 1), dtype=ct.float32)
+    mixed = ct.zeros((B, D), dtype=ct.float32)
+    for j in range(ct.num_tiles(k, axis=0, shape=(B, D))):
+        keys = ct.transpose(ct.load(k, index=(j, 0), shape=(B, D)))
+        scores = ct.mma(query, keys, ct.zeros((B, B), dtype=ct.float32)) * 0.125
+        new_top = ct.maximum(top, ct.max(scores, axis=1, keepdims=True))
+        weights, shrink = ct.exp(scores - new_top), ct.exp(top - new_top)
+        total = total * shrink + ct.sum(weights, axis=1, keepdims=True)
+        values = ct.load(v, index=(j, 0), shape=(B, D))
+        mixed = ct.mma(ct.astype(weights, ct.float16), values, mixed * shrink)
+        top = new_top
+    ct.store(out, index=(i, 0), tile=mixed / total)
+
+
+def attention(q, k, v, out):
+    ct.launch(0, (q.shape[0] // 64,), attention_kernel, (q, k, v, out, 64, 64))

@@ -55,3 +55,27 @@ def softmax_kernel(x, y):
 
 def softmax(x, y):
     softmax_kernel[x.shape[0], 32](x, y)
+
+
+@cuda.jit
+def attention_kernel(q, k, v, out):
+    """A warp for each row: a lane has the elements `lane` and `lane + 32` of 64."""
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    q0, q1 = float32(q[row, lane]), float32(q[row, lane + 32])
+    top, total, mixed0, mixed1 = float32(-np.inf), float32(0), float32(0), float32(0)
+    for j in range(k.shape[0]):
+        score = q0 * float32(k[j, lane]) + q1 * float32(k[j, lane + 32])
+        for step in (16, 8, 4, 2, 1):
+            score += cuda.shfl_xor_sync(0xFFFFFFFF, score, step)
+        new_top = max(top, score * float32(0.125))
+        weight, shrink = math.exp(score * float32(0.125) - new_top), math.exp(top - new_top)
+        total = total * shrink + weight
+        mixed0 = mixed0 * shrink + weight * float32(v[j, lane])
+        mixed1 = mixed1 * shrink + weight * float32(v[j, lane + 32])
+        top = new_top
+    out[row, lane] = mixed0 / total
+    out[row, lane + 32] = mixed1 / total
+
+
+def attention(q, k, v, out):
+    attention_kernel[q.shape[0], 32](q, k, v, out)

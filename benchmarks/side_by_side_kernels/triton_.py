@@ -56,3 +56,25 @@ def matmul_kernel(a, b, c, n, k, B: tl.constexpr, K: tl.constexpr):
 def matmul(a, b, c):
     n, k = c.shape[1], a.shape[1]
     matmul_kernel[(n // 64, c.shape[0] // 64)](a, b, c, n, k, B=64, K=32)
+
+
+@triton.jit
+def attention_kernel(q, k, v, out, n, D: tl.constexpr, B: tl.constexpr):
+    rows, d = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, D)
+    query = tl.load(q + rows[:, None] * D + d[None, :])
+    top = tl.full((B,), -float("inf"), tl.float32)
+    total = tl.zeros((B,), tl.float32)
+    mixed = tl.zeros((B, D), tl.float32)
+    for at in range(0, n, B):
+        place = (at + tl.arange(0, B))[:, None] * D + d[None, :]
+        scores = tl.dot(query, tl.trans(tl.load(k + place))) * 0.125
+        new_top = tl.maximum(top, tl.max(scores, 1))
+        weights, shrink = tl.exp(scores - new_top[:, None]), tl.exp(top - new_top)
+        total = total * shrink + tl.sum(weights, 1)
+        mixed = tl.dot(weights.to(tl.float16), tl.load(v + place), mixed * shrink[:, None])
+        top = new_top
+    tl.store(out + rows[:, None] * D + d[None, :], mixed / total[:, None])
+
+
+def attention(q, k, v, out):
+    attention_kernel[(q.shape[0] // 64,)](q, k, v, out, q.shape[0], D=64, B=64)

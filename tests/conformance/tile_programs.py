@@ -142,17 +142,24 @@ CUTLASS = (
         "cute/notebooks/tour_to_sol_gemm.ipynb", smaller=((r"8192, 8192, 8192", "256, 256, 256"),), gpu="B200"
     ),
 )
+ADD = (
+    "VectorAddition.py",
+    "--correctness-check",
+    ((r"1_000_00", "1_00"), (r"\(2048, 1024\)", "(64, 64)"), (r"\(2000, 1000\)", "(60, 70)")),
+)
+MULTIPLY = (
+    "MatMul.py",
+    "--correctness-check",
+    ((r"= 512\b", "= 128"), (r"= 768\b", "= 64"), (r"= 1000\b", "= 100"), (r"= [57]00\b", "= 70")),
+)
+TRANSPOSE = (
+    "Transpose.py",
+    "--correctness-check",
+    ((r"= 1024\b", "= 128"), (r"= 512\b", "= 64"), (r"= 1000\b", "= 100"), (r"= 500\b", "= 50")),
+)
 TILE = (
-    Program(
-        "VectorAddition.py",
-        "--correctness-check",
-        ((r"1_000_00", "1_00"), (r"\(2048, 1024\)", "(64, 64)"), (r"\(2000, 1000\)", "(60, 70)")),
-    ),
-    Program(
-        "MatMul.py",
-        "--correctness-check",
-        ((r"= 512\b", "= 128"), (r"= 768\b", "= 64"), (r"= 1000\b", "= 100"), (r"= [57]00\b", "= 70")),
-    ),
+    Program(*ADD),
+    Program(*MULTIPLY),
     Program(
         "BatchMatMul.py",
         "--correctness-check",
@@ -163,11 +170,7 @@ TILE = (
             (r"K_DIM = 256", "K_DIM = 64"),
         ),
     ),
-    Program(
-        "Transpose.py",
-        "--correctness-check",
-        ((r"= 1024\b", "= 128"), (r"= 512\b", "= 64"), (r"= 1000\b", "= 100"), (r"= 500\b", "= 50")),
-    ),
+    Program(*TRANSPOSE),
     Program(
         "AttentionFMHA.py",
         "--correctness-check",
@@ -196,6 +199,7 @@ TILE = (
         ),
     ),
     Program("FFT.py", "--correctness-check"),
+    *(Program(*sample, gpu=gpu) for gpu in ("H100", "B200") for sample in (ADD, MULTIPLY, TRANSPOSE)),
     Program("quickstart/VectorAdd_quickstart.py", left_out="needs CuPy on a GPU"),
     Program("BlockScaledMatMul.py", left_out="multiplies scaled formats of Blackwell, which an A100 has not"),
     Program("AllGatherMatmul.py", left_out="needs several GPUs"),
