@@ -6,6 +6,8 @@ clocks (`testing.do_bench`), graphs, multi-GPU. Kernels are compiled for compute
 
 from __future__ import annotations
 
+import importlib
+from importlib.util import find_spec
 from typing import Any
 
 from .jit import Kernel, jit
@@ -20,8 +22,10 @@ def __getattr__(name: str) -> Any:
     import triton
     import triton.language
 
-    if name == "runtime":
+    module = f"triton.{name}"
+    if name == "runtime" or (not hasattr(triton, name) and find_spec(module)):
         from .driver import install
 
         install()
+        importlib.import_module(module)
     return getattr(triton, name)
