@@ -76,13 +76,18 @@ def _redirected(
         return _bindings(name, rest, _import(name, globals, locals, fromlist or (), level), fromlist)
     if package in FACES or (package == "numba" and rest.partition(".")[0] == "cuda"):
         found = face_of(name)
-        for part in fromlist or ():
-            if isinstance(found, ModuleType) and part != "*" and not hasattr(found, part):
-                with suppress(ModuleNotFoundError):
-                    _inside(found, part, f"{name}.{part}")
+        _import_parts(found, name, fromlist or ())
         return found if fromlist else face_of(package)
     found = _import(name, globals, locals, fromlist or (), level)
     return _numba() if found.__name__ == "numba" else found
+
+
+def _import_parts(found: Any, name: str, parts: Sequence[str]) -> None:
+    """As Python does for ``from name import part``: a part that is no attribute may be a module."""
+    for part in parts:
+        if part != "*" and isinstance(found, ModuleType) and not hasattr(found, part):
+            with suppress(ModuleNotFoundError):
+                face_of(f"{name}.{part}")
 
 
 def _bindings(name: str, rest: str, found: Any, fromlist: Sequence[str] | None) -> Any:

@@ -100,6 +100,29 @@ def rotate(a):
 rotate[1, 64](np.arange(64, dtype=np.float32))
 """
 
+STOPS = """
+import _thread, threading
+import numpy as np
+from numba import cuda
+
+@cuda.jit
+def quick(a):
+    a[cuda.threadIdx.x] += 1
+
+@cuda.jit
+def spin(a, n):
+    s = 0.0
+    for i in range(n):
+        s += a[0] * i
+    a[cuda.threadIdx.x] = s
+
+a = np.ones(32)
+quick[1, 32](a)
+spin[1, 32](a, 1)
+threading.Timer(2, _thread.interrupt_main).start()  # what Ctrl-C does
+spin[1, 32](a, 100_000_000)
+"""
+
 TABLE = """
 import gc
 import cupy, torch, triton
@@ -264,6 +287,14 @@ def test_a_wrong_command_is_refused_in_words_before_anything_runs(
     assert ended.returncode == 2 and words in ended.stderr and "Traceback" not in ended.stderr
 
 
+def test_ctrl_c_names_the_kernel_and_a_run_that_failed_writes_no_budget(folder: Path) -> None:
+    (folder / "stops.py").write_text(STOPS)
+    ended = run(folder, "--report", "--write-budget", "stopped.json", "stops.py")
+    assert ended.returncode == 130 and "Traceback" not in ended.stderr
+    assert "Kernel spin was stopped before its end" in ended.stderr and "quick" in ended.stderr
+    assert "stopped.json was not written" in ended.stderr and not (folder / "stopped.json").exists()
+
+
 def test_the_exit_code_is_the_programs_own_and_its_errors_are_shown_as_python_does(folder: Path) -> None:
     (folder / "leaves.py").write_text("import sys\nsys.exit(7)\n")
     (folder / "fails.py").write_text("def f():\n    return 1 / 0\n\nf()\n")
@@ -277,3 +308,16 @@ def test_the_exit_code_is_the_programs_own_and_its_errors_are_shown_as_python_do
         unread = run(folder, program)
         assert unread.returncode == 1 and "half.py" in unread.stderr and "SyntaxError" in unread.stderr
         assert "gpulab/" not in unread.stderr and "runpy" not in unread.stderr
+
+
+def test_modules_of_triton_that_the_face_lacks_are_tritons_own(folder: Path) -> None:
+    (folder / "parts.py").write_text(
+        "from triton.language.extra import libdevice\n"
+        "import triton._internal_testing as testing\n"
+        "from triton.tools.tensor_descriptor import TensorDescriptor\n"
+        "print(testing.is_cuda(), callable(libdevice.asin), TensorDescriptor.__name__)\n"
+        "import triton.nothing_of_this_name\n"
+    )
+    ended = run(folder, "parts.py")
+    assert ended.stdout == "True True TensorDescriptor\n" and ended.returncode == 1
+    assert "No module named 'triton.nothing_of_this_name'" in ended.stderr

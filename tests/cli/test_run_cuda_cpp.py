@@ -417,6 +417,22 @@ def test_device_code_of_several_files_is_linked(folder: Path) -> None:
     assert "second" in ended.stderr  # a kernel of the other file, with its counts
 
 
+def test_a_budget_holds_for_the_kernels_of_a_program(folder: Path) -> None:
+    written = run(folder, "--write-budget", "cpp.json", "adds.cu")
+    assert written.returncode == 7, written.stderr
+    assert "cpp.json was not written, because the program ended with 7" in written.stderr
+    source = (
+        "__global__ void fill(float *a) { a[threadIdx.x * STEP] = 1; }\n"
+        "int main() { float *a; cudaMalloc(&a, 4096); fill<<<1, 32>>>(a); return cudaDeviceSynchronize(); }\n"
+    )
+    (folder / "fills.cu").write_text(source)
+    assert run(folder, "--nvcc=-DSTEP=1", "--write-budget", "cpp.json", "fills.cu").returncode == 0
+    assert run(folder, "--nvcc=-DSTEP=1", "--budget", "cpp.json", "fills.cu").returncode == 0
+    over = run(folder, "--nvcc=-DSTEP=8", "--budget", "cpp.json", "fills.cu")
+    assert over.returncode == 1
+    assert "fill: 32 global store sectors; the budget is 4" in over.stderr
+
+
 def test_a_step_of_a_build_is_refused_in_words(folder: Path) -> None:
     ended = run(folder, "--nvcc=-dc", "adds.cu")
     assert ended.returncode == 2 and "-dc is one step of a build" in ended.stderr

@@ -26,6 +26,7 @@ USAGE = (
 )
 ENDINGS = ", ".join(cuda_cpp.ENDINGS)
 OURS = (__file__, habits.__file__, "<frozen runpy>")  # files whose frames tell nothing of a program's error
+STOPPED = 130  # the exit code after Ctrl-C, as a shell has it
 MACHINE_CODE = b"\x7fELF"  # how a compiled program's file begins
 
 
@@ -80,7 +81,12 @@ def run(program: list[str], settings: Settings) -> int:
     counts = counted.counts()
     if settings.report:
         print(ledger.table(counts, gpu.name), file=sys.stderr)
-    if settings.write_budget:
+    if settings.write_budget and code:
+        print(
+            f"gpulab run: {settings.write_budget} was not written, because the program ended with {code}.",
+            file=sys.stderr,
+        )
+    elif settings.write_budget:
         ledger.write_budget(settings.write_budget, counts, gpu.name)
     blocks, nbytes = device.heap_left() if settings.sanitize else (0, 0)
     if blocks:  # no finding: memory may be kept on purpose until the program ends
@@ -158,6 +164,9 @@ def _exit_code(start: Callable[[], Any]) -> int:
     except (Message, SimulationError) as error:  # its text says where, and frames of ours say nothing
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt as stopped:  # its text says which kernel was under way
+        print(f"gpulab run: {str(stopped) or 'The program was stopped.'}", file=sys.stderr)
+        return STOPPED
     except Exception as error:
         traceback.print_exception(_without_our_frames(error))
         return 1
@@ -172,7 +181,7 @@ def _without_our_frames(error: BaseException) -> BaseException:
         if not frame.tb_frame.f_code.co_filename.startswith(OURS):
             kept.append(frame)
         frame = frame.tb_next
-    for each, following in zip(kept, [*kept[1:], None], strict=True):
+    for each, following in zip(kept, [*kept[1:], None], strict=False):
         each.tb_next = following
     return error.with_traceback(kept[0] if kept else None)
 

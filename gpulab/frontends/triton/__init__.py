@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
         from .blas import install as install_blas
 
         install_blas()
-    if name == "runtime":
+    if name == "runtime" or (not hasattr(triton, name) and not name.startswith("_")):
         from .driver import install
 
         install()
