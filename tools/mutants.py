@@ -31,9 +31,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     "gpulab.simulator.simt.branching": ("tests/simt/test_scheduling.py",),
     "gpulab.simulator.simt.integers": ("tests/simt/test_integer_operations.py",),
     "gpulab.simulator.observe.patterns": ("tests/observe/test_patterns.py",),
-    "gpulab.simulator.observe.counters": (
-        "tests/observe/test_global_counts.py",
-        "tests/observe/test_shared_counts.py",
+    "gpulab.simulator.observe.counters": tuple(
+        f"tests/observe/test_{what}_counts.py"
+        for what in ("global", "shared", "instruction", "matrix", "bulk", "warpgroup", "tensor_core")
     ),
     "gpulab.simulator.observe.races": ("tests/observe/test_races.py", "tests/observe/test_bulk_ends.py"),
     "gpulab.analysis.profile.metrics": ("tests/profile/test_metrics.py",),
