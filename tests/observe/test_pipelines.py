@@ -8,6 +8,7 @@ import pytest
 import gpulab
 from gpulab import cupy as cp
 from gpulab.checks.run import reference_device
+from gpulab.simulator import device as devices
 
 START = r"""
 #include <cuda/ptx>
@@ -124,3 +125,26 @@ def test_bytes_that_are_filled_with_zeros_are_not_on_their_way(brought: int) -> 
         report = gpulab.profile(kernel, (1,), (32,), (x, out))
     # 16 bytes of each thread arrive with `brought` behind them, then those with nothing behind.
     assert report["async_bytes_in_flight"] == pytest.approx(16 * brought / (16 + brought))
+
+
+def test_a_lane_that_arrives_for_its_warp_at_the_very_first_phase_hands_over_what_all_lanes_wrote() -> None:
+    from gpulab.simulator.observe import Races
+
+    body = """
+    if (warp == 0) { slot[0][lane] = x[lane]; __syncwarp(); if (lane == 0) ptx::mbarrier_arrive(&full[0]); }
+    else { wait(&full[0], 0); out[lane] = slot[0][31 - lane]; }
+    """
+    x, out = cp.arange(32, dtype=np.float32), cp.zeros(32, dtype=np.float32)
+    races: dict[str, Races] = {}
+    with reference_device("H100") as device:
+        for name, text in {"met": body, "apart": body.replace("__syncwarp();", "")}.items():
+            kernel = cp.RawKernel(START + text + "\n}\n", "kernel")
+
+            def watch(launch: devices.Launch, name: str = name) -> Races:
+                races[name] = Races(arrays=launch.arrays, replicated=launch.kernel.replicates)
+                return races[name]
+
+            with device.observed(watch):
+                kernel((1,), (64,), (x, out, cp.int32(1)))
+    assert not list(races["met"].findings)
+    assert list(races["apart"].findings)

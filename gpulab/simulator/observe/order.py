@@ -50,12 +50,14 @@ class Order:
         self._barrier = np.zeros(blocks, np.int64)  # when each block passed its last one …
         self._warp_barrier = np.zeros(blocks * lanes // 32, np.int64)  # … and each warp
         self._lane_barrier = np.zeros((0, 32), np.int64)  # by thread: when it waited for a lane of its warp
-        # By block, once it uses an mbarrier; of a cluster by its first block, from the beginning.
+        # By block, of a cluster by its first one: what mbarriers tell.
         self._clocks: dict[int, Clocks] = {}
         self._home = np.arange(blocks)  # the first block of each block's cluster …
         self._rank = np.zeros(blocks, np.int64)  # … and its rank there
         self._cluster = 1  # blocks of a cluster
-        self._keeps = bool(copied)  # whether threads know of each other by more than barriers from the start
+        # Whether threads know of each other by more than barriers, from the start: a warp may meet before the
+        # first arrival at an mbarrier.
+        self._keeps = copied or any(i.parts[0] == "mbarrier" for i in program.instructions)
         self._fenced = np.full(blocks * lanes, -1, np.int64)
         self._fenced_here = self._fenced.copy()  # by a fence of any scope
         self._releases: dict[int, list[_Release]] = defaultdict(list)  # by block
