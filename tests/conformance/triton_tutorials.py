@@ -163,7 +163,12 @@ def page(kept: dict[str, dict[str, object]]) -> str:
             f"| {tutorial.path} | {tutorial.gpu} | {result} | {found['triton']} | {found['seconds']} s |"
         )
     if rest := [tutorial for tutorial in TUTORIALS if tutorial.key not in kept]:
-        text += ["", "Not run to their end yet:", "", *(f"- {tutorial.path}, on the {tutorial.gpu}" for tutorial in rest)]
+        text += [
+            "",
+            "Not run to their end yet:",
+            "",
+            *(f"- {tutorial.path}, on the {tutorial.gpu}" for tutorial in rest),
+        ]
     return "\n".join(text) + "\n"
 
 
