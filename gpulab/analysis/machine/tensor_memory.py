@@ -69,6 +69,13 @@ def tensor_memory(run: Callable[..., Any], *args: Any, **named: Any) -> TensorMe
     `run` is a kernel with its launch shape or host code; the last launch is looked at. Copies to Tensor
     Memory (``tcgen05.cp``) are left out. Raises NoTensorMemory where nothing is launched, or no Tensor Memory
     is used.
+
+    >>> @cuda.jit
+    ... def double(a):
+    ...     a[cuda.grid(1)] *= 2
+    >>> tensor_memory(double[1, 32], np.zeros(32, np.float32))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    NoTensorMemory: tensor_memory: double uses no Tensor Memory. Kernels that multiply by tcgen05 do so.
     """
     if problem := misuse("tensor_memory", run, args, named):
         raise NoTensorMemory(problem)
