@@ -739,7 +739,8 @@ print(
 
 # %% [markdown]
 # **Why.** Four bits save memory on every GPU, but they save arithmetic only where units multiply FP4: NVIDIA's from
-# Blackwell on, AMD's from the MI355X on. Older GPUs unpack and compute at the rate of FP16 or FP8.
+# Blackwell on, AMD's from the MI355X on. Older GPUs unpack and compute at the rate of FP16 or FP8. In lab 24 you multiply
+# NVFP4 numbers with their scales on Blackwell's tensor cores.
 #
 # **Below four bits** there is no MX format: the standard has 8, 6 and 4 bits and MXINT8. Networks with weights of 2
 # bits or fewer must be trained for it, and choosing the bits layer by layer is a search, not a format. Lab 13 does both.

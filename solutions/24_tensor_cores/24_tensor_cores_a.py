@@ -403,7 +403,9 @@ except Exception as error:
     print(error)
 
 # %% [markdown]
-# **Why.** This is the loop of every fast matrix product on Hopper. CUTLASS calls it *warp-specialised*.
+# **Why.** This is the loop of every fast matrix product on Hopper. CUTLASS calls it *warp-specialised*. Its own example
+# in CuTe DSL (`dense_gemm_persistent.py`) was counted here with the same tiles: for 256 × 256 × 256 it executes 40,416
+# warp instructions, and `overlap` as we wrote it executes 21,584. CUTLASS's kernel works for more types, layouts and sizes.
 #
 # ### Two warpgroups take turns
 #

@@ -20,6 +20,8 @@ from tests.tiers import first_of_each
 LABS = notebooks.labs()
 EXERCISES = [(lab, exercise.name) for lab in LABS for exercise in of_lab(lab)]
 WRONG = [(lab, path) for lab in LABS for path in notebooks.wrong_files(lab)]
+FRONTIER = ("23", "24", "25", "26")  # labs whose notebooks must do with 1.5 GB, their checks included
+PEAK = "import resource\nprint(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"  # KiB
 
 
 class _Answers(dict):
@@ -152,13 +154,17 @@ def test_the_solution_passes_for_other_contents(lab, exercise, solutions, monkey
 @pytest.mark.parametrize("lab, name", [(lab, name) for lab in LABS for name in notebooks.names(lab)])
 def test_the_notebook_runs_from_top_to_bottom(lab, name, tmp_path, monkeypatch):
     from nbclient import NotebookClient
+    from nbformat.v4 import new_code_cell
 
     monkeypatch.delenv("MPLBACKEND", raising=False)  # the tests' own would keep figures out of the notebook
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     notebook = notebooks.notebooks(lab)[name].copy()
+    notebook.cells = [*notebook.cells, new_code_cell(PEAK)]
     ran = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": tmp_path}}).execute()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert 0 < seconds < 90  # of the processor, whatever else the machine does
     outputs = str([output for cell in ran.cells for output in cell.get("outputs", [])])
     assert outputs.count("image/png") >= 3
+    if lab[:2] in FRONTIER:
+        assert 0 < int(ran.cells[-1].outputs[0].text) * 1024 < 1.5e9
