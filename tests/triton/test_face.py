@@ -235,3 +235,16 @@ def test_what_a_kernel_wrote_before_a_fault_shows():
     with pytest.raises(OutOfBounds):
         no_mask[(1,)](x, BLOCK=16)
     assert x.sum() == 0  # the faulting store itself did nothing
+
+
+@triton.jit
+def halves(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i) >> 1)
+
+
+def test_a_reinterpreted_tensor_is_the_same_memory_as_another_type():
+    x = torch.tensor([-2] * 32, dtype=torch.int32)
+    out = torch.empty_like(x)
+    halves[(1,)](triton.reinterpret(x, tl.uint32), triton.reinterpret(out, tl.uint32), BLOCK=32)
+    assert out.tolist() == [2**31 - 1] * 32  # as int32, half of -2 is -1
