@@ -248,3 +248,10 @@ def test_a_reinterpreted_tensor_is_the_same_memory_as_another_type():
     out = torch.empty_like(x)
     halves[(1,)](triton.reinterpret(x, tl.uint32), triton.reinterpret(out, tl.uint32), BLOCK=32)
     assert out.tolist() == [2**31 - 1] * 32  # as int32, half of -2 is -1
+
+
+def test_a_kernel_made_by_the_class_itself_runs_here_too():
+    x = torch.arange(4, dtype=torch.float32)
+    out = torch.empty_like(x)
+    triton.JITFunction(squares.fn)[(1,)](x, out, 4, BLOCK=4)
+    assert out.tolist() == [0, 1, 4, 9]
