@@ -321,3 +321,11 @@ def test_modules_of_triton_that_the_face_lacks_are_tritons_own(folder: Path) -> 
     ended = run(folder, "parts.py")
     assert ended.stdout == "True True TensorDescriptor\n" and ended.returncode == 1
     assert "No module named 'triton.nothing_of_this_name'" in ended.stderr
+
+
+def test_a_script_waits_for_no_package_that_it_does_not_use(folder: Path) -> None:
+    """PyTorch and Triton take 2 s to import; they are tied to the simulated GPU when the script imports them."""
+    (folder / "plain.py").write_text(
+        "import sys\nprint([m for m in ('torch', 'triton', 'numba') if m in sys.modules])\n"
+    )
+    assert run(folder, "plain.py").stdout == "[]\n"

@@ -277,3 +277,23 @@ def test_what_a_kernel_wrote_before_a_fault_shows():
     with pytest.raises(OutOfBounds):
         no_mask[(1,)](x, BLOCK=16)
     assert x.sum() == 0  # the faulting store itself did nothing
+
+
+@triton.jit
+def halves(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i) >> 1)
+
+
+def test_a_reinterpreted_tensor_is_the_same_memory_as_another_type():
+    x = torch.tensor([-2] * 32, dtype=torch.int32)
+    out = torch.empty_like(x)
+    halves[(1,)](triton.reinterpret(x, tl.uint32), triton.reinterpret(out, tl.uint32), BLOCK=32)
+    assert out.tolist() == [2**31 - 1] * 32  # as int32, half of -2 is -1
+
+
+def test_a_kernel_made_by_the_class_itself_runs_here_too():
+    x = torch.arange(4, dtype=torch.float32)
+    out = torch.empty_like(x)
+    triton.JITFunction(squares.fn)[(1,)](x, out, 4, BLOCK=4)
+    assert out.tolist() == [0, 1, 4, 9]

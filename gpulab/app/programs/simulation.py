@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from gpulab.simulator import device as devices
 from gpulab.simulator import hardware
 
 from . import imports
+from .late import once_imported
 
 
 def install(gpu: str = "") -> devices.SimulatedDevice:
@@ -25,22 +25,27 @@ def install(gpu: str = "") -> devices.SimulatedDevice:
     os.environ |= {"GPULAB_SIMULATE": "1", "GPULAB_GPU": chosen.name}
     device = devices.simulate(chosen.name)
     imports.install()
-    if find_spec("torch"):
-        from . import torch_cuda
-
-        torch_cuda.install()
+    once_imported("torch", _let_cuda_mean_the_cpu)
     return device
+
+
+def _let_cuda_mean_the_cpu() -> None:
+    from . import torch_cuda
+
+    torch_cuda.install()
 
 
 @contextmanager
 def timed_by(clock: str) -> Iterator[None]:
     """While it is entered, Triton's benchmarks are timed by this clock: none, wall or modelled."""
-    if not find_spec("triton"):
-        yield
-        return
-    from gpulab.frontends.triton.testing import testing
+    with ExitStack() as stack:
 
-    with testing.timed_by(CLOCKS[clock]):
+        def begin() -> None:
+            from gpulab.frontends.triton.testing import testing
+
+            stack.enter_context(testing.timed_by(CLOCKS[clock]))
+
+        once_imported("gpulab.frontends.triton", begin)
         yield
 
 

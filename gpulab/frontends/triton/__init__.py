@@ -13,7 +13,9 @@ from .jit import Kernel, jit
 from .testing import testing
 from .tuning import Autotuner, autotune, heuristics
 
-__all__ = ["Autotuner", "Kernel", "autotune", "heuristics", "jit", "testing"]
+__all__ = ["Autotuner", "JITFunction", "Kernel", "autotune", "heuristics", "jit", "testing"]
+
+JITFunction = Kernel  # some programs make kernels by the class itself
 
 
 def __getattr__(name: str) -> Any:

@@ -6,10 +6,12 @@ import ctypes
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from triton._utils import canonicalize_dtype
+from triton.runtime.jit import TensorWrapper
 
 from gpulab.frontends.driver import tensors
 from gpulab.simulator import device as devices
@@ -115,6 +117,9 @@ def describe(name: str, kernel: str, value: Any, moved: Transfers) -> Argument:
         base = _pointer(name, kernel, value.base, moved)
         given = described(name, kernel, value, base.value, base.type.removeprefix("*"))
         return Argument(type_of(value), given, False, base.label)
+    if isinstance(value, TensorWrapper):  # of `triton.reinterpret`: the same memory as another type
+        base = _pointer(name, kernel, value.base, moved)
+        return replace(base, type=f"*{canonicalize_dtype(value.dtype)}")
     return _pointer(name, kernel, value, moved)
 
 
