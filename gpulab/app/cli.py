@@ -168,6 +168,7 @@ def _program(options: argparse.Namespace, rest: list[str]) -> int:
 
     settings = Settings(
         gpu=options.gpu,
+        fill=options.fill,
         clock=options.clock,
         limit=options.limit,
         report=options.report,
@@ -361,6 +362,14 @@ COMMANDS: dict[str, Command] = {
                     "choices": ("none", "wall", "modelled"),
                     "default": "none",
                     "help": "what benchmarks get: NaN, the simulation's time, or the time model's",
+                },
+            ),
+            (
+                "--fill",
+                {
+                    "choices": ("nan", "zero", "random"),
+                    "default": "nan",
+                    "help": "what new memory holds until it is written",
                 },
             ),
             (

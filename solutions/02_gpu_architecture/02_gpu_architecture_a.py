@@ -197,7 +197,7 @@ gpulab.plot.bars(
 # | rate of one tensor core | V100 | T4 | A100 | H100 | B200 |
 # |---|---|---|---|---|---|
 # | FMA per cycle in float16 | 64 | 64 | 256 | 512 | 1,024 |
-# | new types | float16 | int8, int4 | bfloat16, tfloat32, float64 | float8, without int4 | float4 |
+# | new types | float16 | int8, int4 | bfloat16, tfloat32, float64 | float8, without int4 | float4, float6 |
 #
 # There are two traps. From Ampere on a tensor core can skip two zeros in every four weights (**2:4 sparsity**). This
 # doubles the figure on the front page, but not your dense product. And a page may describe a **server with eight
@@ -1161,7 +1161,7 @@ gpulab.plot.bars(
 #
 # In Apple's chips, CPU, GPU and a third unit share one *unified memory*. The third is the **Neural Engine**, Apple's
 # NPU. Apple states 11 · 10¹² operations per second for the M1's and 38 · 10¹² for the M4's, but not of which dtype
-# (Apple, 2020 and 2024). Programs reach it through Core ML only, so PyTorch's `mps` device means the GPU. Apple states
+# (Apple, 2020 and 2024). Programs reach it through Core ML only (as of 2025), so PyTorch's `mps` device means the GPU. Apple states
 # FLOP/s for a few of its GPUs (2.6 TFLOP/s of float32 for the M1's). For most it states neither FLOP/s nor watts, so
 # any GFLOP/s per watt for those is an estimate.
 #

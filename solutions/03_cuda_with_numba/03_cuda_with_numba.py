@@ -948,12 +948,12 @@ picture(
 # ## 9 · From your line to the machine
 #
 # `@cuda.jit` compiles a kernel at its first call, for the types of that call, in three steps. First, numba turns
-# Python into LLVM's intermediate form. Next, NVIDIA's compiler NVVM turns that form into **PTX**, the instruction
-# set that all NVIDIA GPUs share. Finally, `ptxas` turns PTX into **SASS**, the machine code of one generation of
-# GPUs. The driver can do the last step on a GPU that is newer than your compiler. Compilers also drop old GPUs:
+# Python into LLVM's intermediate form. Next, NVIDIA's compiler NVVM turns that form into **PTX**, an instruction set
+# that outlives GPUs: newer ones accept it as well. Finally, `ptxas` turns PTX into **SASS**, the machine code of one
+# generation of GPUs. The driver can do the last step on a GPU that is newer than your compiler. Compilers also drop old GPUs:
 # CUDA 13 no longer compiles for compute capability 7.0 (V100).
 #
-# ![From a line of Python to the machine: numba types it, NVVM makes PTX, which every GPU's driver can read, and ptxas makes SASS, the code of one architecture.](drawings/to_machine.svg)
+# ![From a line of Python to the machine: numba types it, NVVM makes PTX, which the driver of the same or a newer GPU can compile, and ptxas makes SASS, the code of one architecture.](drawings/to_machine.svg)
 #
 # Without a GPU, the course runs the PTX. PTX is text, so the next cell can search that of two kernels for
 # instructions on float64.

@@ -130,7 +130,7 @@ plot.picture(ax, "Shared memory answers soonest and holds least, DRAM the other 
 # speed. **GDDR** has fewer wires and drives them faster. In both, bandwidth = bus width in bits ÷ 8 × bits per
 # second per **pin**.
 #
-# ![The memories from the nearest to the farthest: registers, shared memory and L1, L2, DRAM. Each is larger and slower than the one before it.](drawings/levels.svg)
+# ![The memories from the nearest to the farthest: registers of a thread, shared memory and L1 of an SM, L2 and DRAM of the GPU. Each is slower than the one before it, and more threads can see it.](drawings/levels.svg)
 #
 # DRAM cannot read one byte alone. A bank first copies a whole **row** into its **row buffer**, which is 1 KB in
 # HBM2 (JEDEC JESD235, pseudo channel). Further bytes of an open row follow at full speed, but the row must be
@@ -321,7 +321,8 @@ gpulab.show("memory.copy", copy, view="accesses")
 #
 # ## 5 · Wider loads
 #
-# A lane can load 4, 8 or 16 bytes with one instruction. With wider loads a copy moves the same bytes and the same
+# A lane can load up to 16 bytes with one instruction, and from Blackwell (10.0) on 32 bytes of global memory. With
+# wider loads a copy moves the same bytes and the same
 # sectors, but it needs fewer requests, so a warp spends fewer instructions on asking.
 #
 # In CUDA C++ one 16-byte instruction loads a `float4`, as in lab 07. numba's arrays have no such elements, but

@@ -16,7 +16,7 @@
 # **2.5 to 4.5 hours.** You need lab 03 (grids, blocks, reports), and you should be able to read a little C: types,
 # `if`, `for`, pointers. You do not need a GPU.
 #
-# Most GPU programs are written in CUDA C++, which numba has hidden from you so far. In this lab you write it
+# Many GPU programs are written in CUDA C++, which numba has hidden from you so far. In this lab you write it
 # yourself. NVIDIA's compiler translates your text as you typed it, and the simulator runs the result.
 #
 # By the end of this lab, you can

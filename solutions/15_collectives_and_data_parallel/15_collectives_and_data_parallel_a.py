@@ -510,7 +510,7 @@ print(f"1 GB, 8 machines of 8 GPUs, modelled: one ring {1e3 * flat:.1f} ms, in l
 # %% [markdown]
 # **Why.** The flat ring leaves each machine through one link, and all S bytes pass that link about twice. In
 # levels, all 8 GPUs of a machine send to other machines at once, each over its own link, and each sends only
-# an eighth of the array.
+# an eighth of the array. (NCCL uses several rings at once, each over other links, which divides the time of one.)
 #
 # ## A7 · Who carries the messages
 #

@@ -126,7 +126,7 @@ gpulab.plot.bars(
 #
 # ![An ordinary load passes through a register and the thread waits for it. A cp.async goes from global to shared memory by itself, and the thread goes on.](drawings/without_registers.svg)
 #
-# CUDA C++ has three functions for it, in `<cuda_pipeline.h>`:
+# Three functions of CUDA C++ are enough for it (`<cuda_pipeline.h>`):
 #
 # | call | meaning |
 # |---|---|

@@ -329,3 +329,31 @@ def test_a_script_waits_for_no_package_that_it_does_not_use(folder: Path) -> Non
         "import sys\nprint([m for m in ('torch', 'triton', 'numba') if m in sys.modules])\n"
     )
     assert run(folder, "plain.py").stdout == "[]\n"
+
+
+FILL = """
+import cupy, torch
+from numba import cuda
+print(cupy.empty(2, "uint32")[0], cuda.device_array(2, "uint32").copy_to_host()[0])
+print(torch.empty(64, dtype=torch.uint8, device="cuda").unique().numel(), float(torch.empty_like(torch.ones(3))[0]))
+"""
+
+
+def test_new_memory_holds_what_was_asked_for(tmp_path: Path):
+    (tmp_path / "fill.py").write_text(FILL)
+    nan, zero, random, again = (
+        run(tmp_path, *fill, "fill.py").stdout.split()
+        for fill in ([], *([f"--fill={kind}"] for kind in ("zero", "random", "random")))
+    )
+    assert nan[:2] == ["4294967295"] * 2
+    assert zero == ["0", "0", "1", "0.0"]
+    assert len({*nan[:2], *zero[:2], *random[:2]}) == 4, "two drawn numbers, and neither of the others"
+    assert int(random[2]) > 40, "of 64 bytes most differ"
+    assert random == again, "the same in every run"
+
+
+def test_no_other_fill_is_known(tmp_path: Path):
+    (tmp_path / "fill.py").write_text(FILL)
+    refused = run(tmp_path, "--fill", "ones", "fill.py")
+    assert refused.returncode == 2
+    assert "nan" in refused.stderr and "random" in refused.stderr

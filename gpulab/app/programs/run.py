@@ -38,12 +38,14 @@ class CannotRun(Message):
 class Settings:
     """What a run is asked for, beside the program.
 
-    `gpu` is a name of the catalogue, or empty for the default. `limit` is how many instructions a chunk of
+    `gpu` is a name of the catalogue, or empty for the default. `fill` is what new memory holds: nan, zero or
+    random. `limit` is how many instructions a chunk of
     blocks may take before it counts as endless, or 0 for the simulator's own limit. `nvcc` are flags for
     building a program in CUDA C++.
     """
 
     gpu: str = ""
+    fill: str = "nan"
     clock: str = "none"
     limit: int = 0
     report: bool = False
@@ -68,6 +70,7 @@ def run(program: list[str], settings: Settings) -> int:
     if settings.write_budget and not settings.write_budget.parent.is_dir():
         raise CannotRun(f"--write-budget {settings.write_budget}: there is no folder for it")
     device = simulation.install(gpu.name)
+    simulation.fill_new_memory(device, settings.fill)
     start = _program(program, settings)
     counted = ledger.Ledger(device)
     with ExitStack() as stack:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import numpy as np
+
 from gpulab.simulator import device as devices
 from gpulab.simulator import hardware
 
@@ -33,6 +35,20 @@ def _let_cuda_mean_the_cpu() -> None:
     from . import torch_cuda
 
     torch_cuda.install()
+
+
+def fill_new_memory(device: devices.SimulatedDevice, fill: str) -> None:
+    """From now on new memory of the device, and new tensors of PyTorch's, hold this: nan, zero or random."""
+    if fill == "nan":  # as it does, and tensors keep what PyTorch leaves in them
+        return
+    device.memory.unwritten = FILLS[fill]
+
+    def let_tensors_hold_it() -> None:
+        from . import torch_cuda
+
+        torch_cuda.fill_new_tensors(FILLS[fill])
+
+    once_imported("torch", let_tensors_hold_it)
 
 
 @contextmanager
@@ -73,4 +89,10 @@ def _modelled_time(fn: Callable[[], Any]) -> float:
         return float("nan")
 
 
+_DRAW = np.random.default_rng(0)  # the same bytes in every run
+FILLS: dict[str, Callable[[int], np.ndarray]] = {
+    "nan": lambda nbytes: np.full(nbytes, 0xFF, np.uint8),
+    "zero": lambda nbytes: np.zeros(nbytes, np.uint8),
+    "random": lambda nbytes: _DRAW.integers(0, 256, nbytes, np.uint8),
+}
 CLOCKS = {"none": _no_time, "wall": _wall_time, "modelled": _modelled_time}

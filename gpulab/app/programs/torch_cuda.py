@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.attention
 from torch.overrides import TorchFunctionMode
@@ -31,6 +32,18 @@ _ANSWERS: dict[Any, Any] = {
     torch.Tensor.device.__get__: CUDA,
     torch.Tensor.is_cuda.__get__: True,
 }
+# Functions whose tensors hold what was there before, and what is written into them (None: nothing).
+_MAKES_NEW = frozenset(
+    {
+        torch.empty,
+        torch.empty_like,
+        torch.empty_strided,
+        torch.empty_permuted,
+        torch.Tensor.new_empty,
+        torch.Tensor.new_empty_strided,
+    }
+)
+_fill: Callable[[int], np.ndarray] | None = None
 _TO_THE_GPU = frozenset({torch.Tensor.cuda})
 _IN_PINNED_MEMORY = frozenset({torch.Tensor.pin_memory})
 
@@ -61,7 +74,17 @@ class CudaMeansCpu(TorchFunctionMode):
             return scaled_products.scaled_mm(*args, **kwargs)
         if kwargs.get("pin_memory"):
             kwargs = {**kwargs, "pin_memory": False}
-        return func(*map(_on_cpu, args), **{name: _on_cpu(value) for name, value in kwargs.items()})
+        made = func(*map(_on_cpu, args), **{name: _on_cpu(value) for name, value in kwargs.items()})
+        if _fill is not None and func in _MAKES_NEW and made.layout is torch.strided:
+            storage = made.untyped_storage()
+            torch.empty(0, dtype=torch.uint8).set_(storage).numpy()[:] = _fill(storage.nbytes())
+        return made
+
+
+def fill_new_tensors(fill: Callable[[int], np.ndarray]) -> None:
+    """From now on new tensors hold these bytes, of which `fill` makes so many."""
+    global _fill
+    _fill = fill
 
 
 def _let_kernels_reach(tensor: torch.Tensor) -> None:

@@ -191,12 +191,12 @@ class _Block:
     memory: simt.Memory | None = None  # of the device that the allocation is in
 
     def take(self, nbytes: int) -> Allocation:
-        """Use the block for `nbytes`, all 0xFF as new memory is."""
+        """Use the block for `nbytes`, which hold what new memory does."""
         self.free = False
         if self.allocation is None:
             self.obtain()
         else:
-            self.whole[:] = 0xFF
+            self.whole[:] = devices.current().memory.unwritten(self.whole.size)
         allocation = self.allocation
         assert allocation is not None
         allocation.nbytes, allocation.data, allocation.written = nbytes, self.whole[:nbytes], False

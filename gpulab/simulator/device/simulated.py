@@ -131,7 +131,8 @@ class SimulatedDevice:
     # Memory
 
     def allocate(self, nbytes: int, fresh: bool = True) -> simt.Allocation:
-        """New device memory, every byte 0xFF; 0 if it is not `fresh` because it is filled at once."""
+        """New device memory, which holds what `memory.unwritten` says; 0 if it is not `fresh`, because it is
+        filled at once."""
         return self.memory.allocate(nbytes) if fresh else self.memory.allocate(nbytes, fill=None)
 
     def free(self, allocation: simt.Allocation) -> None:

@@ -139,7 +139,7 @@ _U = B300_SHEET
 # here; nor does int8, of which NVIDIA states one rounded digit for eight.
 B300 = GPU(
     name="B300",
-    product="B300 SXM 288 GB",
+    product="B300 SXM, one of the eight of an HGX board",
     architecture="Blackwell",
     cc=(10, 3),
     year=Figure(2025, "year", ULTRA_BLOG),
@@ -154,11 +154,9 @@ B300 = GPU(
     tensor_clock=Figure(1856e6, "Hz", ARITHMETIC, "2.25 PFLOP/s ÷ (148 × 4,096 × 2); not stated by NVIDIA"),
     l1_bytes=Figure(256 * KIB, "B", B200_SEEN, _SAME.replace("same chip", "generation before")),
     l2_bytes=replace(_L2, note="of a GB300, the same chip"),
-    dram_bytes=Figure(288e9, "B", ULTRA_BLOG, "the HGX board states 2.1 TB for eight"),
+    dram_bytes=Figure(262.5e9, "B", _U, "2.1 TB ÷ 8; the chip has 288 GB, as in a GB300"),
     dram_bandwidth=Figure(8e12, "B/s", ULTRA_BLOG),
-    tdp=Figure(
-        1400, "W", ULTRA_BLOG, "at most, of the chip, as in a GB300; boards of eight may be set lower"
-    ),
+    tdp=Figure(1400, "W", ULTRA_BLOG, "what the chip takes in a GB300; a board of eight allows less"),
     tensor_fma={
         "tfloat32": Figure(2048, "FMA/clock/SM", _U, _FROM_RATE),
         "float16": Figure(4096, "FMA/clock/SM", _U, _FROM_RATE),
@@ -199,6 +197,7 @@ GB300 = replace(
     ),
     tensor_clock=Figure(2008e6, "Hz", ARITHMETIC, "2.5 PFLOP/s ÷ (152 × 4,096 × 2); not stated by NVIDIA"),
     l2_bytes=_L2,
+    dram_bytes=Figure(288e9, "B", ULTRA_BLOG),
     dram_bandwidth=Figure(8e12, "B/s", _V, "576 TB/s ÷ 72; a device reports 7.93 TB/s"),
     tensor_dense={
         "tfloat32": Figure(1.25e15, "FLOP/s", _V, _HALF),
@@ -214,6 +213,7 @@ GB300 = replace(
         "float8": Figure(10e15, "FLOP/s", _V, "720 PFLOP/s ÷ 72"),
     },
     stated={"float32": Figure(80e12, "FLOP/s", _V)},
+    tdp=Figure(1400, "W", ULTRA_BLOG, "at most"),
     bus_bits=None,  # of the whole chip
     host_link="NVLink-C2C",
     aliases=("gb300-nvl72",),

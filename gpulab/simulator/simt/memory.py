@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -24,6 +25,10 @@ SHARED_WINDOW = 1 << 49
 WINDOW = 0x100_0000_0000
 HEAP_PIECE = 16  # bytes of the kernels' heap that belong to one block or to none
 FRESH = 0xFF  # unwritten bytes: NaN as a float, -1 as an integer, so that a forgotten write shows
+
+
+def _fresh(nbytes: int) -> np.ndarray:
+    return np.full(nbytes, FRESH, np.uint8)
 
 
 @dataclass(eq=False)
@@ -85,15 +90,20 @@ class Memory:
         self._allocations: list[Allocation] = []
         self._next = FIRST_ADDRESS
         self.modules: dict[int, Variables] = {}  # by the id of the module
+        self.unwritten: Callable[[int], np.ndarray] = _fresh  # what so many new bytes hold
         self.journal: Listener | None = None
         self.heap: HeapMemory | None = None
         self.textures: dict[int, Texture | Texels] = {}  # by handle; a surface is its texels
         self._handles = itertools.count(1)
 
     def allocate(self, nbytes: int, name: str = "", fill: int | None = FRESH) -> Allocation:
-        """`nbytes` of new memory, every byte `fill` (None: zeros, and faster for big arrays)."""
+        """`nbytes` of new memory, every byte `fill` (None: zeros, and faster for big arrays). Memory that is
+        `FRESH` holds what `unwritten` says."""
         padded = max(16, (nbytes + 15) // 16 * 16)
-        data = np.zeros(padded, np.uint8) if fill is None else np.full(padded, fill, np.uint8)
+        if fill == FRESH:
+            data = self.unwritten(padded)
+        else:
+            data = np.zeros(padded, np.uint8) if fill is None else np.full(padded, fill, np.uint8)
         return self._place(Allocation(0, nbytes, data[:nbytes], name, _padded=data))
 
     def adopt(self, data: np.ndarray, nbytes: int, address: int = 0) -> Allocation:

@@ -449,10 +449,10 @@ DRAWINGS = (
     Drawing(
         CUDA,
         "to_machine",
-        "From a line of Python to the machine: numba types it, NVVM makes PTX, which every GPU's driver can read, and ptxas makes SASS, the code of one architecture.",
+        "From a line of Python to the machine: numba types it, NVVM makes PTX, which the driver of the same or a newer GPU can compile, and ptxas makes SASS, the code of one architecture.",
         flow(
             box("Python", sub="c[i] = a[i] + b[i]"),
-            box("PTX", "read", sub="for all GPUs"),
+            box("PTX", "read", sub="for newer GPUs, too"),
             box("SASS", "write", sub="for one"),
             labels=["NVVM", "ptxas"],
             length=60,

@@ -32,7 +32,7 @@ DRAWINGS = (
     Drawing(
         MEMORY,
         "levels",
-        "The memories from the nearest to the farthest: registers, shared memory and L1, L2, DRAM. Each is larger and slower than the one before it.",
+        "The memories from the nearest to the farthest: registers of a thread, shared memory and L1 of an SM, L2 and DRAM of the GPU. Each is slower than the one before it, and more threads can see it.",
         stack(
             [
                 ("registers", "good", "of a thread · no waiting"),
