@@ -175,9 +175,10 @@ for ranks in (1, 2, 4):
     ran = distributed.run(cut_layer, ranks)
     off = max(float((ran[0][k] - alone[k]).abs().max()) for k in (0, 1))
     calls = [call for call in ran.calls if call.rank == 0]
-    held[f"{ranks} rank{'s' * (ranks > 1)}"] = ran[0][2]
+    named = f"{ranks} rank{'s' * (ranks > 1)}"
+    held[named] = ran[0][2]
     said = ", ".join(f"{call.operation} of {call.bytes:,} B" for call in calls)
-    print(f"{ranks} ranks: off by {off:.1g}; rank 0 calls {said}")
+    print(f"{named}: off by {off:.1g}; rank 0 calls {said}")
 gpulab.plot.bars(
     held,
     "weights that a rank holds",
