@@ -318,9 +318,10 @@ def test_numbers_of_eight_bits_are_scaled_by_blocks():
         assert value_of(found[i, j], "f32") == wanted
 
 
-def test_a_copy_brings_rows_to_all_four_warps():
+@pytest.mark.parametrize("shape", ["32x128b.warpx4", "warpx4.32x128b"], ids=["as PTX", "as Triton"])
+def test_a_copy_brings_rows_to_all_four_warps(shape):
     image = np.random.default_rng(4).integers(0, 256, (1, SHARED_BYTES), np.uint8)
-    found = run(kernel("tcgen05.cp.cta_group::1.32x128b.warpx4 [%tmem], %first;"), image, **PLAIN)[0]
+    found = run(kernel(f"tcgen05.cp.cta_group::1.{shape} [%tmem], %first;"), image, **PLAIN)[0]
     for lane in range(128):
         row = lane % 32
         start = row // 8 * 256 + row % 8 * 16

@@ -181,6 +181,36 @@ def test_what_compares_with_cublas_finds_one_that_runs_on_the_cpu():
     torch.testing.assert_close(c, a @ b.T)
 
 
+@pytest.mark.parametrize(("kind", "together"), [("mxfp8", 32), ("nvfp4", 16)])
+def test_cublas_multiplies_by_the_scale_of_each_block(kind, together):
+    n, k = 256, 256
+    generator = torch.Generator().manual_seed(together)
+    codes, scales = (torch.randint(0, 256, shape, generator=generator) for shape in ((2, n, k), (2, n, k)))
+    values = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6]
+    if kind == "mxfp8":
+        given = (codes % 9 - 4).to(torch.float8_e4m3fn)
+        numbers = given.double()
+        factors = (scales[:, :, : k // together] % 5 + 125).to(torch.uint8)  # 2 to the power of -2 to 2
+        by = 2.0 ** (factors.double() - 127)
+    else:
+        given = codes[:, :, : k // 2].to(torch.uint8)
+        halves = torch.stack([given % 16, given // 16], -1).reshape(2, n, k)
+        numbers = torch.tensor(values).double()[halves.long()]
+        factors = (scales[:, :, : k // together] % 4 + 1).to(torch.float8_e4m3fn)
+        by = factors.double()
+    packed = torch.zeros(2, n * (k // together), dtype=factors.dtype)
+    for row in range(n):  # as cuBLAS's manual lays out the scales: 512 for 128 rows and 4 blocks
+        for block in range(k // together):
+            tile = row // 128 * (k // together // 4) + block // 4
+            at = tile * 512 + row % 32 * 16 + row % 128 // 32 * 4 + block % 4
+            packed[:, at] = factors[:, row, block]
+    c = torch.empty(n, n, dtype=torch.float32)
+    cublas = triton._C.libtriton.nvidia.cublas.CublasLt(torch.empty(32))
+    getattr(cublas, f"block_scaled_matmul_{kind}")(*given, c, *packed)
+    left, right = numbers * by.repeat_interleave(together, dim=2)
+    assert torch.equal(c.double(), left @ right.T)
+
+
 def test_heuristics_fill_in_constants():
     sized = triton.heuristics({"BLOCK": lambda given: triton.next_power_of_2(given["n"])})(squares)
     x, out = torch.randn(90), torch.zeros(90)

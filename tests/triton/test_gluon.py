@@ -262,3 +262,73 @@ def test_pixels_of_an_image_come_by_tma_with_zeros_around_it(down, across):
     pixels_of[(1,)](read, written, -1, -1, down, across, num_warps=1)
     padded = torch.nn.functional.pad(image[0], (0, 0, 1, 1, 1, 1))
     assert torch.equal(out.reshape(4, 4, 32), padded[down : down + 4, across : across + 4])
+
+
+@gluon.jit
+def filtered(image, filters, out, across, LENGTH: gl.constexpr, BORDER: gl.constexpr, WAITS: gl.constexpr):
+    """Pixels of a convolution, one element of the filter after the other, with one tile for each operand.
+
+    Unless it `WAITS`, it fills them again while the product before may still read them.
+    """
+    pixels: gl.constexpr = out.block_type.shape[0]
+    count: gl.constexpr = out.block_type.shape[1]
+    sums: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], instr_shape=[16, count, 16])
+    left = gl.allocate_shared_memory(image.dtype, image.block_shape, image.layout)
+    right = gl.allocate_shared_memory(filters.dtype, filters.block_shape, filters.layout)
+    full = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(full, count=1)
+    total = warpgroup_mma_init(gl.zeros((pixels, count), gl.float32, sums))
+    first = gl.program_id(0) * pixels
+    row, column = first // across - BORDER, first % across - BORDER
+    for i in range(LENGTH * LENGTH):
+        if WAITS:
+            total = warpgroup_mma_wait(0, deps=(total,))
+        mbarrier.expect(full, image.block_type.nbytes + filters.block_type.nbytes)
+        place = [(i // LENGTH).to(gl.int16), (i % LENGTH).to(gl.int16)]
+        tma.async_load_im2col(image, [0, row, column, 0], place, full, left)
+        tma.async_load(filters, [0, i * image.block_type.shape[1]], full, right)
+        mbarrier.wait(full, i & 1)
+        if not WAITS:
+            total = warpgroup_mma_wait(0, deps=(total,))
+        total = warpgroup_mma(left, right.permute((1, 0)), total, is_async=True)
+    total = warpgroup_mma_wait(0, deps=(total,))
+    result = gl.allocate_shared_memory(out.dtype, out.block_shape, out.layout)
+    result.store(total)
+    fence_async_shared()
+    tma.async_store(out, [first, 0], result)
+    tma.store_wait(0)
+
+
+def images() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, tuple]:
+    """An image of 8 × 8 pixels, eight filters, the result's memory, and the arguments of `filtered`."""
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptorIm2Col
+
+    generator = torch.Generator().manual_seed(3)
+    image = torch.randint(-4, 5, (1, 8, 8, 64), generator=generator).half()
+    filters = torch.randint(-4, 5, (8, 3, 3, 64), generator=generator).half()
+    out = torch.full((64, 8), -1.0)
+    layout = gl.NVMMASharedLayout.get_default_for([64, 64], gl.float16)
+    read = TensorDescriptorIm2Col.from_tensor(
+        image, [64, 64], layout, pixel_box_lower_corner=[-1, -1], pixel_box_upper_corner=[-1, -1]
+    )
+    return image, filters, out, (read, described(filters.reshape(8, -1), [8, 64]), described(out, [64, 8]), 8)
+
+
+def test_a_convolution_by_tma_and_warpgroups_agrees_with_pytorch():
+    image, filters, out, arguments = images()
+    filtered[1,](*arguments, 3, 1, True)
+    one, each = (x.float().permute(0, 3, 1, 2) for x in (image, filters))
+    expected = torch.nn.functional.conv2d(one, each, padding=1)[0].permute(1, 2, 0)
+    assert torch.equal(out.reshape(8, 8, 8), expected)
+    assert not sanitize(filtered[1,], *arguments, 3, 1, True)
+
+
+def test_a_tile_that_comes_again_before_the_product_is_waited_for_is_lost_and_told():
+    _, _, right, arguments = images()
+    filtered[1,](*arguments, 3, 1, True)
+    _, _, out, arguments = images()
+    filtered[1,](*arguments, 3, 1, False)
+    assert not torch.equal(out, right)
+    findings = sanitize(filtered[1,], *arguments, 3, 1, False)
+    assert [f.kind for f in findings] == ["barrier"] * 2  # of the pixels and of the filters
+    assert all("overwrites an operand in shared memory too early" in str(f) for f in findings)

@@ -171,6 +171,15 @@ def test_programmatic_launches_are_taken_and_run_in_order():
     assert np.array_equal(x.numpy(), 8 * np.arange(64))
 
 
+@pytest.mark.parametrize(
+    "options", [{"clc": False}, {"debug": False}, {"maxnreg": 64}, {"extern_libs": {}}], ids=str
+)
+def test_a_launch_takes_every_option_that_triton_knows(options):
+    x = torch.arange(64, dtype=torch.int32)
+    doubled[2,](x, BLOCK=32, **options)
+    assert np.array_equal(x.numpy(), 2 * np.arange(64))
+
+
 def test_a_lab_may_ask_for_its_gpu():
     device.simulate("A100")
     assert "simulating an H100" in str(gpulab.start(gpu="H100"))

@@ -47,7 +47,7 @@ class Tools:
             lambda _: Synchronisation(),
             lambda _: EarlyTouches(),
             lambda _: WarpgroupHazards(),
-            lambda _: TensorCoreHazards(),
+            lambda launch: TensorCoreHazards(loads=not launch.kernel.places_waits),
             lambda _: Proxies(),
             lambda _: WarpResults(),
             lambda _: OrderedAtomics(),

@@ -18,6 +18,37 @@ class CublasLt:
 
         c.copy_(torch.matmul(a.to(torch.float32), b.to(torch.float32).T).to(c.dtype))
 
+    def block_scaled_matmul_mxfp8(self, a: Any, b: Any, c: Any, a_scales: Any, b_scales: Any) -> None:
+        """As `matmul`, of FP8; 32 numbers along k share a scale, a power of two as its exponent plus 127."""
+        import torch
+
+        left, right = (
+            _scaled(x.to(torch.float32), torch.exp2(scales.to(torch.float32) - 127))
+            for x, scales in ((a, a_scales), (b, b_scales))
+        )
+        self.matmul(left, right, c)
+
+    def block_scaled_matmul_nvfp4(self, a: Any, b: Any, c: Any, a_scales: Any, b_scales: Any) -> None:
+        """As `matmul`, of FP4: two numbers in a byte, the first in its lower half. 16 share a scale, an FP8."""
+        import torch
+
+        values = torch.tensor(E2M1 + [-value for value in E2M1])
+        codes = [torch.stack([x & 15, x >> 4], dim=-1).reshape(len(x), -1).long() for x in (a, b)]
+        left = _scaled(values[codes[0]], a_scales.to(torch.float32))
+        right = _scaled(values[codes[1]], b_scales.to(torch.float32))
+        self.matmul(left, right, c)
+
+
+E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]  # FP4 without its sign, by code
+
+
+def _scaled(x: Any, scales: Any) -> Any:
+    """x (n, k) with the scales of its blocks, which lie as cuBLAS wants them: 128 rows and 4 blocks together;
+    in those 32 rows after the other, of each the rows that are 32, 64 and 96 further on beside it."""
+    tiles = scales.reshape(len(x) // 128, -1, 32, 4, 4)
+    each = tiles.permute(0, 3, 2, 1, 4).reshape(len(x), -1)
+    return x * each.repeat_interleave(x.shape[1] // each.shape[1], dim=1)
+
 
 def install() -> None:
     """Put it there."""

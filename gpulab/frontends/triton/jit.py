@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import SimpleNamespace
 from typing import Any
 
+from triton.backends.nvidia.compiler import CUDAOptions
 from triton.runtime import _allocation
 from triton.runtime.jit import JITFunction
 
@@ -22,7 +23,7 @@ from .arguments import Argument, describe, pack, transfers
 POINTER = (
     8  # bytes; Triton's last two parameters are pointers to scratch memory, of the kernel and a profiler
 )
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_pdl")
+OPTIONS = tuple(each.name for each in fields(CUDAOptions))  # of a launch, beside the kernel's parameters
 
 
 class Kernel(JITFunction):
@@ -88,7 +89,7 @@ class Kernel(JITFunction):
     ) -> TritonKernel:
         key = (
             cc,
-            tuple(sorted(options.items())),
+            repr(sorted(options.items())),
             tuple(
                 (a.type, a.aligned, repr(a.value) if a.type == "constexpr" else "") for a in given.values()
             ),

@@ -54,6 +54,12 @@ class CompiledKernel:
         return self.compiler.startswith(("Triton", "cuTile"))
 
     @property
+    def places_waits(self) -> bool:
+        """Whether the compiler alone waits for what is loaded from Tensor Memory: the program cannot, and
+        LLVM moves the wait behind a use, which the assembler sees to."""
+        return self.compiler.startswith(("Triton", "cuTile"))
+
+    @property
     def extends_shared(self) -> bool:
         """Whether its static shared memory may be as large as dynamic."""
         return extends_shared(self.ptx)

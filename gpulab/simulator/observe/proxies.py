@@ -15,6 +15,7 @@ from gpulab.simulator.ptx import Location
 from gpulab.simulator.simt import Access, Chunk, Observer, Program, TensorProduct, Transfer
 from gpulab.simulator.simt.errors import Index, index_of, source_text, thread_words
 
+from .bulk_ends import End, ends
 from .counters import bulk_kind
 
 Array = np.ndarray
@@ -154,6 +155,15 @@ class Proxies(Observer):
         elif transfer.kind in ("store", "reduction") and transfer.offset is not None:
             assert transfer.rows is not None
             self._read(transfer, transfer.offset, transfer.rows, "a bulk copy")
+        for end in ends(transfer):
+            if end.space == "shared" and end.writes and not end.reads:
+                self._replace(transfer, end)
+
+    def _replace(self, transfer: Transfer, end: End) -> None:
+        """What a thread wrote is no longer there: the copy came through the async proxy itself."""
+        words = self._of(transfer.chunk, int(end.address.max(initial=0)) + transfer.size)
+        for i in range(max(transfer.size // WORD, 1)):
+            words.when[end.owner, end.address // WORD + i] = NEVER
 
     def tensor_product(self, product: TensorProduct) -> None:
         for row, offsets in product.reads:

@@ -142,6 +142,12 @@ class Races(Observer):
         for block, where, parity, threads in at_mbarriers(address, phase, lanes, chunk, rows):
             self._order.arrive(block, where, parity, threads)
 
+    def committed(self, row: int, lane: int, address: int, phase: Array, rows: Array, chunk: Chunk) -> None:
+        self._tell_apart(chunk)
+        thread = np.array([chunk.blocks[row] * self._lanes + lane])
+        for owner, parity in zip(chunk.blocks[rows].tolist(), phase.tolist(), strict=True):
+            self._order.arrive(owner, address, parity, thread)
+
     def passed(
         self,
         index: int,

@@ -44,9 +44,11 @@ class _Store:
 
 
 class TensorCoreHazards(Observer):
-    """Finds them; read `findings` after the launch, each pair of source lines once."""
+    """Finds them; read `findings` after the launch, each pair of source lines once. Without `loads` it does
+    not look at the waits for ``tcgen05.ld``."""
 
-    def __init__(self) -> None:
+    def __init__(self, loads: bool = True) -> None:
+        self._follows_loads = loads
         self.findings: list[Hazard] = []
         self._seen: set[object] = set()
         self._pending: list[TensorProduct] = []
@@ -76,7 +78,7 @@ class TensorCoreHazards(Observer):
                 self._waits.append((index, here))
             elif loads:
                 self._use(loads, index, here, chunk)
-            if _is(instruction, "ld"):
+            if self._follows_loads and _is(instruction, "ld"):
                 names = set().union(*map(registers_in, instruction.operands[:1]))
                 loads.append(_Load(index, here, names))
         loads[:] = [load for load in loads if load.lanes.any()]

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpulab.simulator.ptx import Immediate, Location, Operand, Register, Vector, reads, writes
-from gpulab.simulator.simt import Access, Chunk, Observer, Program
+from gpulab.simulator.simt import Access, Chunk, Observer, Program, Transfer
 from gpulab.simulator.simt.errors import Index, index_of, source_text, thread_words
+
+from .bulk_ends import ends
 
 Array = np.ndarray
 
@@ -220,8 +222,25 @@ class WarpgroupHazards(Observer):
             if self._now is not None and self._now.index == access.index:
                 self._remember(self._now, access)
         elif access.kind != "load":
+            row, chunk = _places(access)
             for flight in self._state(access.chunk).flights:
-                self._look(flight, access)
+                hit = _hits(flight, row, chunk)
+                rows = np.zeros((access.chunk.blocks.size, 1), bool)
+                rows[row[hit]] = True
+                who = rows & all_lanes(access.lanes, access.chunk)
+                self._tell("overwritten", flight.index, access.index, who, access.chunk)
+
+    def bulk(self, transfer: Transfer) -> None:
+        """A bulk copy is looked at when it is sent: it may come at any time from then on."""
+        flights = self._state(transfer.chunk).flights if self._looks else []
+        for end in ends(transfer) if flights else ():
+            if end.space != "shared" or not end.writes:
+                continue
+            for flight in flights:
+                hit = _hits(flight, end.owner, end.address // CHUNK)
+                who = np.zeros((transfer.chunk.blocks.size, transfer.chunk.lanes_per_block), bool)
+                who[end.row[hit], end.lane[hit]] = True
+                self._tell("overwritten", flight.index, transfer.index, who, transfer.chunk)
 
     # ---- what is known ---------------------------------------------------------------------------
 
@@ -257,19 +276,10 @@ class WarpgroupHazards(Observer):
             flight.chunks = np.pad(flight.chunks, ((0, 0), (0, more)))
         flight.chunks[row, chunk] = True
 
-    def _look(self, flight: _Flight, access: Access) -> None:
-        row, chunk = _places(access)
-        known = chunk < flight.chunks.shape[1]
-        row, chunk = row[known], chunk[known]
-        hit = flight.chunks[row, chunk] & flight.waiting[row].any(axis=1)
-        if hit.any():
-            rows = np.zeros((access.chunk.blocks.size, 1), bool)
-            rows[row[hit]] = True
-            who = rows & all_lanes(access.lanes, access.chunk)
-            self._tell("overwritten", flight.index, access.index, who, access.chunk)
-
     def _tell(self, kind: str, first: int, second: int, who: Array, chunk: Chunk) -> None:
-        """Note what the lanes `who` (B, T) did, unless it is known."""
+        """Note what the lanes `who` (B, T) did, unless they are none or it is known."""
+        if not who.any():
+            return
         places = [self._program.instructions[i].location for i in (first, second)]
         if (kind, *places) in self._seen:
             return
@@ -333,6 +343,14 @@ def _lanes(warpgroups: Array, chunk: Chunk) -> Array:
     lanes = np.zeros((chunk.blocks.size, chunk.lanes_per_block), bool)
     lanes[:, : warpgroups.shape[1] * WARPGROUP] = warpgroups.repeat(WARPGROUP, axis=1)
     return lanes
+
+
+def _hits(flight: _Flight, row: Array, chunk: Array) -> Array:
+    """Which of some chunks of shared memory, each of the block in its row, are operands of a product."""
+    known = chunk < flight.chunks.shape[1]
+    hit = np.zeros(chunk.size, bool)
+    hit[known] = flight.chunks[row[known], chunk[known]] & flight.waiting[row[known]].any(axis=1)
+    return hit
 
 
 def _places(access: Access) -> tuple[Array, Array]:

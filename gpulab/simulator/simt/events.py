@@ -208,6 +208,13 @@ class Observer:
         the cluster is `CLUSTER_BARRIER` of its first block. `rows` are the rows of the chunk whose blocks
         have the barriers (None: each thread's own block)."""
 
+    def committed(
+        self, row: int, lane: int, address: int, phase: np.ndarray, rows: np.ndarray, chunk: Chunk
+    ) -> None:
+        """What the thread at `lane` of the block in `row` asked the tensor cores for is done: its
+        ``tcgen05.commit`` arrives at the mbarriers at `address` of the blocks in `rows` (n,), each of them in
+        the phase of parity `phase` (n,)."""
+
     def passed(
         self,
         index: int,

@@ -234,6 +234,7 @@ class Run:
         self.on_warp_sync = listeners("warp_sync")
         self.on_fence = listeners("fence")
         self.on_arrive = listeners("arrive")
+        self.on_commit = listeners("committed")
         self.on_pass = listeners("passed")
         self.on_stray = listeners("stray")
         self.on_early = listeners("early")

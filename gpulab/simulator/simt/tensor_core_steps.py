@@ -363,8 +363,8 @@ UNPACKED = {"b4x16_p64": "e2m1_p64", "b6x16_p32": "e2m3_p32"}
 
 
 def _copy(decoder: Decoder, op: Opcode, index: int) -> Step:
-    opcode = op.instruction.opcode
-    name = next((name for name in COPIES if f".{name}" in opcode), None)
+    parts = set(op.instruction.parts)  # in any order: Triton writes .warpx4.32x128b
+    name = next((name for name in COPIES if parts.issuperset(name.split("."))), None)
     if name is None:
         raise decoder.unsupported(op, "The simulator copies the shapes " + ", ".join(COPIES) + ".")
     unpacked = next((UNPACKED[part] for part in op.instruction.parts if part in UNPACKED), None)

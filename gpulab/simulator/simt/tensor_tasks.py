@@ -164,13 +164,16 @@ def _do_up_to(run: Run, work: TensorWork, last: Task) -> None:
         if task.do is not None:
             task.do()
         if task.signal is not None:
-            _arrive(run, task.signal)
+            _arrive(run, task, task.signal)
     work.tasks = rest
     run.changed()
 
 
-def _arrive(run: Run, signal: Signal) -> None:
+def _arrive(run: Run, task: Task, signal: Signal) -> None:
     view = run.shared.view(I64)
+    for hear in run.on_commit:
+        phase = parity(view[signal.rows, signal.offset // 8])
+        hear(task.row, task.lane, signal.offset, phase, signal.rows, run.chunk)
     places = signal.rows * view.shape[1] + signal.offset // 8
     one, zero = np.ones(places.size, np.int64), np.zeros(places.size, np.int64)
     atomics.apply(after, view.reshape(-1), places, (one, zero, zero))

@@ -66,4 +66,6 @@ PAIRS = [
     _product("another_stage_is_filled_during_a_product", ""),
     _product("one_thread_waits_for_the_product_and_the_block_meets", ""),
     _product("two_loads_have_one_wait", ""),
+    _product("a_commit_gives_a_tile_back", ""),
+    _product("a_copy_replaces_what_no_fence_followed", ""),
 ]

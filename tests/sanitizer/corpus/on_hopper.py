@@ -107,6 +107,7 @@ PAIRS = [
     _warpgroup("a_in_registers_has_no_fence", "barrier", "wgmma.fence"),
     _warpgroup("a_tile_is_not_fenced_for_the_tensor_cores", "proxy", "fence.proxy.async"),
     _warpgroup("a_tile_is_filled_again_before_the_wait", "barrier", "overwrites an operand in shared memory"),
+    _warpgroup("a_tile_comes_again_before_the_wait", "barrier", "overwrites an operand in shared memory"),
     _warpgroup("a_tile_has_no_barrier", "race", "__syncthreads()"),
     _warpgroup("a_descriptor_steps_too_far", "uninitialised"),
     _warpgroup("a_tile_reaches_beyond_shared_memory", "memory", "reaches up to byte", shared=2304),

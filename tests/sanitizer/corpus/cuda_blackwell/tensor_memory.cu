@@ -26,6 +26,11 @@ using u64 = unsigned long long;
 #define WAIT(bar, parity) asm volatile( \
     "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared.b64 p, [%0], %1; @!p bra AGAIN; }" \
     ::"r"(at(bar)), "r"(parity) : "memory")
+#define BRING(b, from, bar) \
+    asm volatile( \
+        "mbarrier.arrive.expect_tx.shared.b64 _, [%2], 256;\n" \
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];" \
+        ::"r"(at(b)), "l"(from), "r"(at(bar)) : "memory")
 #define LOAD(d, place) asm volatile( \
     "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=r"(d) : "r"(place) : "memory")
 #define LOADED asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory")
@@ -170,10 +175,7 @@ extern "C" __global__ void a_stage_is_filled_by_a_copy_before_the_wait(const __h
 #ifdef MENDED
         WAIT(&done, 0);
 #endif
-        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 256;" ::"r"(at(&full)) : "memory");
-        asm volatile(  // second
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
-            ::"r"(at(b)), "l"(x + 128), "r"(at(&full)) : "memory");
+        BRING(b, x + 128, &full);  // second
     }
     WAIT(&full, 0);
     WAIT(&done, 0);
@@ -740,5 +742,54 @@ extern "C" __global__ void two_loads_have_one_wait(const __half* x, float* y)
     LOAD(more, own(sums + 1));
     LOADED;
     sum = __float_as_uint(__uint_as_float(sum) + __uint_as_float(more));
+    END(32);
+}
+
+// A thread copies tiles in, another asks for products, and a commit gives the tile back to the first.
+extern "C" __global__ void a_commit_gives_a_tile_back(const __half* x, float* y)
+{
+    BEGIN;
+    __shared__ u64 full, empty;
+    if (threadIdx.x == 0) {
+        INIT(&full, 1);
+        INIT(&empty, 1);
+    }
+    __syncthreads();
+    for (int k = 0; k < 4; ++k) {
+        if (threadIdx.x == 0) {
+            WAIT(&empty, k % 2 ^ 1);
+            BRING(b, x + 128 * k, &full);
+        }
+        if (threadIdx.x == 32) {
+            WAIT(&full, k % 2);
+            MULTIPLY(sums, tile(a), tile(b), PLAIN, k);
+            COMMIT(&empty);
+        }
+    }
+    if (threadIdx.x == 32) COMMIT(&done);
+    WAIT(&done, 0);
+    __syncthreads();
+    LOAD(sum, own(sums));
+    LOADED;
+    END(32);
+}
+
+// What a thread wrote without a fence is gone when the tensor cores read: a copy has brought something else.
+extern "C" __global__ void a_copy_replaces_what_no_fence_followed(const __half* x, float* y)
+{
+    BEGIN;
+    __shared__ u64 full;
+    if (threadIdx.x == 0) INIT(&full, 1);
+    b[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        BRING(b, x + 128, &full);
+        WAIT(&full, 0);
+        MULTIPLY(sums, tile(a), tile(b), PLAIN, 0);
+        COMMIT(&done);
+    }
+    WAIT(&done, 0);
+    LOAD(sum, own(sums));
+    LOADED;
     END(32);
 }

@@ -1,7 +1,10 @@
 // Kernels in which a warpgroup multiplies. With MENDED they are right; comments mark the lines of the finding.
 // A is 64 × 16 and B 8 × 16 halves, in tiles of 8 rows of 16 bytes; each thread holds four sums.
 
+#include <cuda/ptx>
 #include <cuda_fp16.h>
+
+namespace ptx = cuda::ptx;
 
 #define WRITTEN asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
 #define FENCE asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
@@ -149,6 +152,37 @@ extern "C" __global__ void a_tile_is_filled_again_before_the_wait(const __half* 
 #endif
     __syncthreads();
     b[threadIdx.x] = x[threadIdx.x + 128];  // second
+    WAIT(0);
+    store(y, d);
+}
+
+extern "C" __global__ void a_tile_comes_again_before_the_wait(const __half* x, float* y)
+{
+    __shared__ alignas(128) __half a[1024], b[128];
+    __shared__ unsigned long long full;
+    float d[4] = {};
+    for (int i = threadIdx.x; i < 1024; i += 128)
+        a[i] = x[i];
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&full, 1);
+        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    }
+    WRITTEN;
+    __syncthreads();
+    for (int k = 0; k < 2; ++k) {
+        if (threadIdx.x == 0) {
+            ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &full, 256);
+            ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, b, x + 128 * k, 256, &full);  // second
+        }
+        while (!ptx::mbarrier_try_wait_parity(&full, k)) {}
+        FENCE;
+        MULTIPLY(d, a, b);  // first
+        COMMIT;
+#ifdef MENDED
+        WAIT(0);
+#endif
+        __syncthreads();
+    }
     WAIT(0);
     store(y, d);
 }
