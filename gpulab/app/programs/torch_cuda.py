@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 from gpulab.frontends.driver import tensors
 from gpulab.simulator import device as devices
 
-from . import scaled_products
+from . import scaled_products, tf32
 
 CUDA = torch.device("cuda", 0)
 CPU = torch.device("cpu")
@@ -61,7 +61,11 @@ class CudaMeansCpu(TorchFunctionMode):
             return scaled_products.scaled_mm(*args, **kwargs)
         if kwargs.get("pin_memory"):
             kwargs = {**kwargs, "pin_memory": False}
-        return func(*map(_on_cpu, args), **{name: _on_cpu(value) for name, value in kwargs.items()})
+        args, kwargs = tuple(map(_on_cpu, args)), {name: _on_cpu(value) for name, value in kwargs.items()}
+        if tf32.is_allowed():
+            with tf32.RoundedFactors():
+                return func(*args, **kwargs)
+        return func(*args, **kwargs)
 
 
 def _let_kernels_reach(tensor: torch.Tensor) -> None:
