@@ -34,6 +34,7 @@ CORE = {
 # Rooms that nothing else imports, for those who have an extra: a face may stand on what it is the face of.
 FACES = {
     "gpulab.app.programs.scaled_products": {"torch"},
+    "gpulab.app.programs.tf32": {"torch"},
     "gpulab.app.programs.torch_cuda": {"torch"},
     "gpulab.app.pytest_plugin": {"pytest", "_pytest"},
     "gpulab.cutlass": {"cutlass"},

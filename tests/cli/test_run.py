@@ -149,6 +149,37 @@ gc.collect()
 put((1,), (2,), (cupy.asarray(table.numpy()),))
 """
 
+TF32 = """
+import torch
+
+
+def close(found, a, b):
+    return torch.allclose(found.double(), a.double() @ b.double(), rtol=1e-5, atol=1e-5)
+
+
+def rounded(x):
+    return ((x.view(torch.int32) + 0x0FFF + (x.view(torch.int32) >> 13 & 1)) & ~0x1FFF).view(torch.float32)
+
+
+torch.manual_seed(0)
+a, b = torch.randn(40, 64, device="cuda"), torch.randn(64, 48, device="cuda")
+g, bias = torch.randn(40, 48, device="cuda"), torch.zeros(48, device="cuda")
+stack = a.expand(3, 40, 64).contiguous(), b.expand(3, 64, 48).contiguous()
+half, double = a.half() @ b.half(), a.double() @ b.double()
+for setting in ("highest", "high", "medium"):
+    torch.set_float32_matmul_precision(setting)
+    weight = b.T.clone().requires_grad_()
+    linear = torch.nn.functional.linear(a, weight, bias)
+    linear.backward(g)
+    products = (a @ b, a, b), (torch.einsum("bik,bkj->bij", *stack)[1], a, b), (linear, a, b)
+    products = *products, (weight.grad, g.T, a)
+    exact, tf32 = (all(close(f, of(x), of(y)) for f, x, y in products) for of in (lambda x: x, rounded))
+    print(setting, exact, tf32, torch.equal(a.half() @ b.half(), half), torch.equal(a.double() @ b.double(), double))
+torch.set_float32_matmul_precision("highest")
+torch.backends.cuda.matmul.allow_tf32 = True
+print("allowed", close(a @ b, a, b), close(a @ b, rounded(a), rounded(b)))
+"""
+
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gpulab", "run", *arguments]
@@ -308,6 +339,20 @@ def test_the_exit_code_is_the_programs_own_and_its_errors_are_shown_as_python_do
         unread = run(folder, program)
         assert unread.returncode == 1 and "half.py" in unread.stderr and "SyntaxError" in unread.stderr
         assert "gpulab/" not in unread.stderr and "runpy" not in unread.stderr
+
+
+@pytest.mark.parametrize(("gpu", "has_tf32"), [("H100", True), ("T4", False)])
+def test_pytorch_multiplies_in_tf32_where_the_program_allows_it(
+    gpu: str, has_tf32: bool, folder: Path
+) -> None:
+    (folder / "tf32.py").write_text(TF32)
+    allowed = f"{not has_tf32} {has_tf32}"
+    assert run(folder, "--gpu", gpu, "tf32.py").stdout.splitlines()[:4] == [
+        "highest True False True True",
+        f"high {allowed} True True",
+        f"medium {allowed} True True",
+        f"allowed {allowed}",
+    ]
 
 
 def test_modules_of_triton_that_the_face_lacks_are_tritons_own(folder: Path) -> None:

@@ -228,6 +228,22 @@ def test_clusters_that_cannot_be_are_refused(grid, cluster, words) -> None:
         cp.RawKernel(code, "f")(grid, (32,), (cp.zeros(4, np.int32),))
 
 
+@pytest.mark.parametrize("block", [64, 1])
+def test_a_kernel_whose_blocks_are_clusters_is_launched_by_clusters(block: int) -> None:
+    """The launch may leave the number of threads to the kernel, too."""
+    code = r"""extern "C" __global__ void __block_size__((64, 1, 1), (2, 3, 1)) f(int* x) {
+        int cluster;
+        asm("{ .reg .u32 x, y; mov.u32 x, %clusterid.x; mov.u32 y, %clusterid.y; mad.lo.u32 %0, y, 10, x; }"
+            : "=r"(cluster));
+        x[(blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x] = cluster;
+    }""".replace("%clusterid", "%%clusterid")
+    x = cp.full(10 * 6 * 64, -1, np.int32)
+    cp.RawKernel(code, "f")((5, 2), (block,), (x,))
+    y_of_block, x_of_block = np.indices((6, 10))
+    wanted = y_of_block // 3 * 10 + x_of_block // 2
+    assert np.array_equal(x.get().reshape(6, 10, 64), np.broadcast_to(wanted[..., None], (6, 10, 64)))
+
+
 def test_a_gpu_without_clusters_says_which_has_them() -> None:
     kernel = cp.RawKernel('extern "C" __global__ void f(int* x) {}', "f")
     x = cp.zeros(4, np.int32)

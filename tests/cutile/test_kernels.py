@@ -155,6 +155,21 @@ def test_newer_gpus_multiply_with_their_own_tensor_cores_and_say_that_the_tma_is
     assert capsys.readouterr().out.count("compiled without the TMA") == 1
 
 
+def test_two_blocks_of_a_b200_work_on_one_tile(gpus: Callable[[str], None]) -> None:
+    """A launch counts tiles, of which each is a cluster; the last tiles of rows and columns are not full."""
+    gpus("B200")
+    in_pairs = ct.kernel(num_ctas=2)(kernels.matmul._pyfunc)
+    rng = np.random.default_rng(4)
+    a, b = (torch.from_numpy(rng.normal(size=shape)).half() for shape in ((200, 128), (128, 300)))
+    c = torch.zeros(200, 300)
+    seen: list[Any] = []
+    with device.current().observed(seen.append):
+        ct.launch(0, (2, 2), in_pairs, (a, b, c, 128, 256, 64))
+    assert seen[0].grid == (4, 2, 1)
+    assert "tcgen05.mma.cta_group::2" in seen[0].kernel.ptx
+    torch.testing.assert_close(c, a.float() @ b.float(), rtol=1e-3, atol=1e-3)
+
+
 def test_a_report_has_the_lines_of_python() -> None:
     a, c = cp.ones(1024, np.float32), cp.zeros(1024, np.float32)
     report = profile(ct.launch, 0, (8,), kernels.add, (a, a, c, TILE))

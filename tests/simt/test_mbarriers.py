@@ -207,16 +207,22 @@ def test_copies_are_not_there_before() -> None:
     "text, words",
     [
         (kernel("mov.u64 %rd0, bar;" + ARRIVE, declarations=SHARED), "not initialised"),
-        (with_barrier(0, ""), "number of arrivals that cannot be.\nAn mbarrier takes 1 to 1048575"),
+        (with_barrier(1 << 20, ""), "number of arrivals that cannot be.\nAn mbarrier takes 1 to 1048575"),
+        (with_barrier(0, ARRIVE), "not initialised, or for no arrivals"),
         (with_barrier(2, "mbarrier.arrive.shared.b64 %rd2, [%rd0], 3;"), "once more than its phase expects"),
         (with_barrier(1, "mbarrier.inval.shared.b64 [%rd0];" + ARRIVE), "not initialised"),
     ],
-    ids=["no init", "no arrivals", "too many", "destroyed"],
+    ids=["no init", "too many to come", "no arrivals", "too many", "destroyed"],
 )
 def test_wrong_use_is_told(text, words) -> None:
     with pytest.raises(WrongBarrier) as caught:
         launch(text, {"out": OUT}, block=1)
     assert words in str(caught.value)
+
+
+def test_an_mbarrier_for_no_arrivals_that_nobody_uses_does_no_harm() -> None:
+    found = launch(with_barrier(0, store("%tid")), {"out": OUT}, block=64)["out"]
+    assert (found == np.arange(64)).all()
 
 
 @schedules

@@ -585,6 +585,17 @@ def test_a_commit_needs_an_mbarrier():
     fault(kernel(mma() + beyond), OutOfBounds, "commits to an mbarrier at byte 131072")
 
 
+def test_a_commit_of_a_pair_tells_the_blocks_in_its_mask_and_may_tell_none():
+    text, image = kernel(mma(group=2), group=2), halves(blocks=2)
+    descriptor = {"descriptor": instruction_descriptor(256, 64, 1, 0, 0)}
+    commit = next(line for line in text.split("\n") if line.startswith("tcgen05.commit"))
+    to_none = text.replace(commit, f"mov.u16 %all, 0; {commit} mov.u16 %all, 3; {commit}")
+    found, wanted = (run(t, image, **PLAIN | descriptor) for t in (to_none, text))
+    assert np.array_equal(found, wanted)
+    with pytest.raises(OutOfBounds, match="commits to the blocks 0b100 of its cluster"):
+        run(text.replace(commit, f"mov.u16 %all, 4; {commit}"), image, **PLAIN | descriptor)
+
+
 def test_who_waits_for_a_product_that_nobody_committed_is_told_so():
     text = kernel(mma()).replace("tcgen05.commit", "// tcgen05.commit")
     fault(text, Endless, "lacks 1 of 1 arrival")

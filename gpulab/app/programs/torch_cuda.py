@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from gpulab.frontends.driver import tensors
 from gpulab.simulator import device as devices
 
-from . import scaled_products
+from . import scaled_products, tf32
 
 CUDA = torch.device("cuda", 0)
 CPU = torch.device("cpu")
@@ -74,7 +74,12 @@ class CudaMeansCpu(TorchFunctionMode):
             return scaled_products.scaled_mm(*args, **kwargs)
         if kwargs.get("pin_memory"):
             kwargs = {**kwargs, "pin_memory": False}
-        made = func(*map(_on_cpu, args), **{name: _on_cpu(value) for name, value in kwargs.items()})
+        args, kwargs = tuple(map(_on_cpu, args)), {name: _on_cpu(value) for name, value in kwargs.items()}
+        if tf32.is_allowed():
+            with tf32.RoundedFactors():
+                made = func(*args, **kwargs)
+        else:
+            made = func(*args, **kwargs)
         if _fill is not None and func in _MAKES_NEW and made.layout is torch.strided:
             storage = made.untyped_storage()
             torch.empty(0, dtype=torch.uint8).set_(storage).numpy()[:] = _fill(storage.nbytes())

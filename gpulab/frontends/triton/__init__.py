@@ -30,11 +30,11 @@ def __getattr__(name: str) -> Any:
         from .blas import install as install_blas
 
         install_blas()
-    if name == "runtime" or (not hasattr(triton, name) and not name.startswith("_")):
+    if name == "runtime" or (not hasattr(triton, name) and not name.startswith("__")):
         from .driver import install
 
         install()
-    if not hasattr(triton, name) and not name.startswith("_"):
+    if not hasattr(triton, name) and not name.startswith("__"):
         try:
             importlib.import_module(f"triton.{name}")
         except ModuleNotFoundError as error:

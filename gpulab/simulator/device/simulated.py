@@ -17,7 +17,7 @@ from gpulab.simulator.hardware import GPU, occupancy
 from .checks import check_bounds, check_cluster, check_registers, check_shape, check_shared, dimensions
 from .host_memory import HostMemory
 from .instructions import check_instructions
-from .launch import Launch
+from .launch import Dim3, Launch
 
 ObserverFactory = Callable[[Launch], simt.Observer | None]
 
@@ -175,6 +175,7 @@ class SimulatedDevice:
         self.host_memory.sweep()
         shape = dimensions(grid, "grid", kernel.name), dimensions(block, "block", kernel.name)
         blocks = None if cluster is None else dimensions(cluster, "cluster", kernel.name)
+        shape = self._in_blocks(kernel, *shape)
         launch = Launch(kernel, *shape, arguments, shared_bytes, pointers, arrays, blocks, scratch)
         self._check(launch)
         try:
@@ -182,6 +183,18 @@ class SimulatedDevice:
         except KeyboardInterrupt:
             stopped = f"Kernel {kernel.name} was stopped before its end: its results are incomplete."
             raise shorten(KeyboardInterrupt(stopped)) from None
+
+    def _in_blocks(self, kernel: compile.CompiledKernel, grid: Dim3, block: Dim3) -> tuple[Dim3, Dim3]:
+        """A launch's grid counted in blocks, and its block. A kernel that says ``.blocksareclusters`` is
+        launched by clusters, and has blocks of its own size where a launch asks for one thread."""
+        program = self.program(kernel)
+        directives = program.module.functions[kernel.entry].directives
+        if "blocksareclusters" not in directives or program.cluster is None:
+            return grid, block
+        x, y, z = (n * size for n, size in zip(grid, program.cluster, strict=True))
+        if block == (1, 1, 1):
+            block = dimensions(directives["reqntid"], "block", kernel.name)
+        return (x, y, z), block
 
     def _check(self, launch: Launch) -> None:
         kernel = launch.kernel

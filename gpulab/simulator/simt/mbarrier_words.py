@@ -17,7 +17,7 @@ COUNT_BITS, BYTES_BITS = 20, 22
 COUNT = (1 << COUNT_BITS) - 1
 PENDING, BYTES, PARITY = COUNT_BITS, 2 * COUNT_BITS, 2 * COUNT_BITS + BYTES_BITS
 LARGEST = COUNT  # of arrivals, as PTX limits it
-NONE = (0, -1)  # words that are no mbarrier: destroyed, and shared memory that nobody has written
+NONE = (0, -1)  # words that are no mbarrier: destroyed or for no arrivals, and memory that nobody has written
 
 
 def expected(word: Array) -> Array:

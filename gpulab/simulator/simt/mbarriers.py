@@ -46,18 +46,20 @@ def _read(run: Run, index: int, address: Array) -> Array:
     if (bad & run.mask()).any():
         raise WrongBarrier(
             **run.blame(index, bad),
-            what="uses an mbarrier that is not initialised.",
-            advice="One thread initialises it; all others come after a barrier of the block.",
+            what="uses an mbarrier that is not initialised, or for no arrivals.",
+            advice="One thread initialises it, for at least 1 arrival; all others come after a barrier "
+            "of the block.",
         )
     return word
 
 
 def _init(decoder: Decoder, op: Opcode, index: int) -> Step:
+    """For no arrivals it is none, which is told when it is used: cuTile makes such, and leaves them alone."""
     place, count = _place(decoder, op, 0), decoder.source(op.instruction.operands[1], U32)
 
     def step(run: Run) -> None:
         given = count.value(run.registers).astype(np.int64)
-        wrong = (given < 1) | (given > LARGEST)
+        wrong = (given < 0) | (given > LARGEST)
         if (wrong & run.mask()).any():
             raise WrongBarrier(
                 **run.blame(index, wrong),

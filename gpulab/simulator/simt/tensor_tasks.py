@@ -103,7 +103,9 @@ def commit(decoder: Decoder, op: Opcode, index: int) -> Step:
             if mask is not None:
                 chosen = mask.of(run, row, lane)
                 ranks = np.flatnonzero(chosen >> np.arange(16) & 1)
-                if not ranks.size or ranks[-1] >= run.cluster_size:
+                if not ranks.size:  # as cuTile's second block of a pair commits, whose work is the first's
+                    continue
+                if ranks[-1] >= run.cluster_size:
                     raise OutOfBounds(
                         **run.blame(index, only(run, row, lane)),
                         what=f"commits to the blocks {chosen:#b} of its cluster (a bit for each), which has "
