@@ -67,7 +67,8 @@ def graft(released: NotebookNode, submitted: list[dict[str, Any]], name: str, la
         notes[cell_id] = "; ".join(filter(None, [notes.get(cell_id), note]))
     for cell in notebook.cells:
         if is_own(cell) or is_solution(cell):
-            name = cell.id if is_own(cell) else cell.metadata.nbgrader.grade_id
+            # A graft may be grafted once more, and then the learner's own cells have other numbers.
+            name = "own" if is_own(cell) else cell.metadata.nbgrader.grade_id
             digest.update(json.dumps([name, cell.source]).encode())
             if cell.get("attachments"):
                 digest.update(json.dumps(cell.attachments).encode())

@@ -6,12 +6,14 @@ like any answer. Nothing else of such cells is run.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from typing import Any
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from gpulab.foundation import syntax_trees
 from gpulab.foundation.global_names import bound_and_used
 from gpulab.foundation.own_cells import Reading, read
 from grading.core import texts
@@ -41,8 +43,8 @@ def take_over(
     for cell in answers:  # the answer itself, or a part of it, may stand in another cell
         asked, bound = (names_of(source)[0] for source in (before.get(cell.id, ""), cell.source))
         used[cell.id] = asked if cell.id in stubs else used[cell.id] | (asked - bound)
-    given = _bound(c for c in notebook.cells if c.cell_type == "code" and c.id not in stubs)
-    found = read(own, frozenset().union(*used.values()) - given)
+    given = {cell.id: _given(notebook, cell, stubs) for cell in answers}
+    found = read(own, frozenset().union(*(used[cell.id] - given[cell.id] for cell in answers)))
     _insert(notebook, found, _places(notebook, numbered), used)
     notes, unread = {}, {}
     for cell in answers:
@@ -51,10 +53,39 @@ def take_over(
         if cells:
             notes[name] = texts.OWN_CELLS.format(cells=", ".join(map(str, cells)))
         missing = {name for name in found.unread if name in _closure(used[cell.id], found)}
+        covered = _covered(own, used[cell.id] & given[cell.id], before)
         if missing:
             first = min(missing)
             unread[name] = texts.OWN_CELL_UNREAD.format(name=texts.clean(first, 60), cell=found.unread[first])
+        elif covered:
+            first = min(covered)
+            unread[name] = texts.OWN_CELL_COVERED.format(name=texts.clean(first, 60), cell=covered[first])
     return notes, unread
+
+
+def _given(notebook: NotebookNode, answer: NotebookNode, stubs: set[str]) -> frozenset[str]:
+    """The names that the notebook's own cells give before an answer is checked. What they give later is not
+    there yet."""
+    place = next(i for i, cell in enumerate(notebook.cells) if cell.id == answer.id)
+    test = next((i for i, cell in enumerate(notebook.cells) if i > place and is_test(cell)), place + 1)
+    return _bound(c for c in notebook.cells[:test] if c.cell_type == "code" and c.id not in stubs)
+
+
+def _covered(own: dict[int, str], names: frozenset[str], before: dict[str, str]) -> dict[str, int]:
+    """Of these names those that the lab gives, and that a learner's cell gives anew, with its number. To
+    import something once more is no new meaning."""
+    lab = frozenset().union(*(names_of(source)[0] for source in before.values()))
+    return {name: number for number, source in own.items() for name in _defined(source) & names & lab}
+
+
+def _defined(source: str) -> frozenset[str]:
+    """The global names that a cell binds by anything but an import."""
+    try:
+        tree = syntax_trees.parse(without_magics(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    rest = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    return names_of(ast.unparse(ast.Module(rest, [])))[0]
 
 
 def names_of(source: str) -> tuple[frozenset[str], frozenset[str]]:

@@ -35,6 +35,10 @@ OWN_CELL_UNREAD = (
     "your answer uses `{name}`, which your code cell {cell} makes in a way that the judge does not run: "
     "it reads definitions of such cells alone. Define it in the cell of the answer"
 )
+OWN_CELL_COVERED = (
+    "your answer uses `{name}`, which the lab defines and your code cell {cell} defines anew: the judge "
+    "takes the lab's. Choose another name, or define it in the cell of the answer"
+)
 
 # What is shown of a written answer.
 NO_PICTURE = "it is neither a PNG nor a JPEG file that can be read"

@@ -6,7 +6,9 @@ import csv
 import shutil
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from grading.__main__ import main
@@ -104,6 +106,24 @@ def test_points_given_to_somebody_ungraded_reach_the_export(school: Class, roste
     row = rows(course)["ann"]
     assert (row["state"], row["reason"], row["by_hand"], row["total"]) == ("final", "", "5.5", "5.5")
     assert exported(course)["ann"] == "5.50"
+
+
+@pytest.mark.parametrize("place", [0, 2, -1])
+def test_an_answer_that_uses_a_cell_of_ones_own_keeps_its_points(
+    school: Class, roster: Path, place: int
+) -> None:
+    def helped(notebook: NotebookNode) -> None:
+        answer = next(
+            c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade_id") == "sectors"
+        )
+        body = answer.source.replace("def sectors(", "def found_sectors(")
+        answer.source = "def sectors(addresses, size):\n    return found_sectors(addresses, size)"
+        notebook.cells.insert(place % len(notebook.cells), nbformat.v4.new_code_cell(body))
+
+    school.hand_in("bob", edit=helped)
+    school.hand_in("ann")
+    grade(school.course, school.folder)
+    assert rows(school.course)["bob"]["points"] == rows(school.course)["ann"]["points"] == "11.0"
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from grading.core.errors import NotebookError
 from grading.core.graft import Graft, cells_to_run, graft, imports
 from grading.core.notebooks import is_test, questions, read_submitted
+from grading.core.own_cells import names_of
 from tests.grading.conftest import LAB, Class, cell_of
 
 
@@ -201,7 +202,8 @@ def test_what_an_answer_uses_of_a_cell_of_ones_own_is_run_and_nothing_else(schoo
     assert names.index(read) < names.index("sectors-check")
     assert "cell" in found.notes["sectors"] and not found.doubts
     again = graft(found.notebook, found.notebook.cells, LAB, LAB)
-    assert again.digest == found.digest != ran(school, {"sectors": USES_HELPER})[1].digest
+    once_more = graft(school.released, found.notebook.cells, LAB, LAB)  # as when it is handed to nbgrader
+    assert once_more.digest == again.digest == found.digest != ran(school, {"sectors": USES_HELPER})[1].digest
     assert "math" not in imports(found.notebook)  # the template imports nothing that a learner names
 
 
@@ -230,6 +232,33 @@ def test_what_no_answer_uses_or_the_lab_gives_is_not_read(school: Class) -> None
     for source in (HELPER, "SIDE = 1\nnp = None\ndef copy(a, b): pass", "%%bash\nhelper = 1", "def ("):
         _, found = ran(school, {}, own(source))
         assert found.digest == plain.digest and found.notebook == plain.notebook, source
+
+
+def given_around(school: Class, exercise: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that released cells bind before an exercise's test, and those that they bind only later."""
+    cells = [c for c in school.released.cells if c.cell_type == "code"]
+    test = next(i for i, c in enumerate(cells) if c.id == cell_of(school.released, f"{exercise}-check").id)
+    before, later = (
+        frozenset().union(*(names_of(c.source)[0] for c in part)) for part in (cells[:test], cells[test:])
+    )
+    return before, later - before
+
+
+def test_a_helper_is_read_although_the_lab_gives_its_name_to_something_later(school: Class) -> None:
+    _, later = given_around(school, "sectors")
+    name = min(later)
+    answer = f"def sectors(addresses, size):\n    return {name}(addresses)"
+    text, found = ran(school, {"sectors": answer}, own(f"def {name}(x):\n    return len(x)"))
+    assert f"def {name}(x)" in text and not found.doubts
+
+
+def test_a_helper_with_the_name_of_what_the_lab_has_given_before_is_for_a_person(school: Class) -> None:
+    before, _ = given_around(school, "sectors")
+    name = min(name for name in before if name not in ("sectors", "copy"))
+    answer = f"def sectors(addresses, size):\n    return {name}(addresses)"
+    text, found = ran(school, {"sectors": answer}, own(f"def {name}(x):\n    return len(x)"))
+    assert f"def {name}(x)" not in text
+    assert "the judge takes the lab's" in found.doubts["sectors"]
 
 
 @pytest.mark.parametrize(
