@@ -29,7 +29,7 @@ class CublasLt:
         self.matmul(left, right, c)
 
     def block_scaled_matmul_nvfp4(self, a: Any, b: Any, c: Any, a_scales: Any, b_scales: Any) -> None:
-        """As `matmul`, of FP4: two numbers in a byte, the first in its lower half; 16 share an FP8 scale."""
+        """As `matmul`, of FP4: two numbers in a byte, the first in its lower half; 16 share a scale."""
         import torch
 
         values = torch.tensor(E2M1 + [-value for value in E2M1])
