@@ -5,7 +5,7 @@ Nothing of them is here: a path in NVIDIA's repository, arguments, and what is w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -142,24 +142,17 @@ CUTLASS = (
         "cute/notebooks/tour_to_sol_gemm.ipynb", smaller=((r"8192, 8192, 8192", "256, 256, 256"),), gpu="B200"
     ),
 )
-ADD = (
-    "VectorAddition.py",
-    "--correctness-check",
-    ((r"1_000_00", "1_00"), (r"\(2048, 1024\)", "(64, 64)"), (r"\(2000, 1000\)", "(60, 70)")),
-)
-MULTIPLY = (
-    "MatMul.py",
-    "--correctness-check",
-    ((r"= 512\b", "= 128"), (r"= 768\b", "= 64"), (r"= 1000\b", "= 100"), (r"= [57]00\b", "= 70")),
-)
-TRANSPOSE = (
-    "Transpose.py",
-    "--correctness-check",
-    ((r"= 1024\b", "= 128"), (r"= 512\b", "= 64"), (r"= 1000\b", "= 100"), (r"= 500\b", "= 50")),
-)
-TILE = (
-    Program(*ADD),
-    Program(*MULTIPLY),
+SAMPLES = (
+    Program(
+        "VectorAddition.py",
+        "--correctness-check",
+        ((r"1_000_00", "1_00"), (r"\(2048, 1024\)", "(64, 64)"), (r"\(2000, 1000\)", "(60, 70)")),
+    ),
+    Program(
+        "MatMul.py",
+        "--correctness-check",
+        ((r"= 512\b", "= 128"), (r"= 768\b", "= 64"), (r"= 1000\b", "= 100"), (r"= [57]00\b", "= 70")),
+    ),
     Program(
         "BatchMatMul.py",
         "--correctness-check",
@@ -170,7 +163,11 @@ TILE = (
             (r"K_DIM = 256", "K_DIM = 64"),
         ),
     ),
-    Program(*TRANSPOSE),
+    Program(
+        "Transpose.py",
+        "--correctness-check",
+        ((r"= 1024\b", "= 128"), (r"= 512\b", "= 64"), (r"= 1000\b", "= 100"), (r"= 500\b", "= 50")),
+    ),
     Program(
         "AttentionFMHA.py",
         "--correctness-check",
@@ -184,8 +181,8 @@ TILE = (
         "LayerNorm.py",
         "--correctness-check",
         ((r"\(1024, 2048\)", "(64, 256)"),),
-        "the sum that it compares with is PyTorch's on the CPU, in bfloat16: off by 0.028 where the kernel's is "
-        "off by 0.005",
+        "the sums that it compares with are PyTorch's on the CPU, in bfloat16: off by up to 0.03 where the "
+        "kernel's are off by 0.008",
     ),
     Program(
         "MoE.py",
@@ -199,8 +196,16 @@ TILE = (
         ),
     ),
     Program("FFT.py", "--correctness-check"),
-    *(Program(*sample, gpu=gpu) for gpu in ("H100", "B200") for sample in (ADD, MULTIPLY, TRANSPOSE)),
+)
+FAILS_ON_HOPPER = {
+    "BatchMatMul.py": "Hopper adds products of FP8 with 14 bits, and the product that it compares with is PyTorch's "
+    "on the CPU, in float32",
+}
+TILE = (
+    *SAMPLES,
+    *(replace(s, gpu="H100", fails=FAILS_ON_HOPPER.get(s.path, s.fails)) for s in SAMPLES),
+    *(replace(s, gpu="B200") for s in SAMPLES),
+    Program("BlockScaledMatMul.py", "--correctness-check", gpu="B200"),
     Program("quickstart/VectorAdd_quickstart.py", left_out="needs CuPy on a GPU"),
-    Program("BlockScaledMatMul.py", left_out="multiplies scaled formats of Blackwell, which an A100 has not"),
     Program("AllGatherMatmul.py", left_out="needs several GPUs"),
 )
