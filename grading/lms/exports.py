@@ -119,10 +119,7 @@ def write(
 def changed(course: Course, lab: str, grades: Iterable[Final]) -> list[str]:
     """Whose grade is final, and not what the files for an LMS say that were written before."""
     found = {}
-    for layout in LAYOUTS:
-        path = course.grades.with_name(f"grades-{lab}-{layout}.csv")
-        if not path.is_file():
-            continue
+    for layout, path in written(course, lab).items():
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         title = "Grade" if layout == "moodle" else next(reversed(rows[0]), "") if rows else ""
@@ -134,6 +131,12 @@ def changed(course: Course, lab: str, grades: Iterable[Final]) -> list[str]:
             if said.get(key, number := _number(exported(each))) != number and number:
                 found[each.who.id] = number
     return list(found)
+
+
+def written(course: Course, lab: str) -> dict[str, Path]:
+    """The files with a lab's grades that were written for an LMS, by layout."""
+    paths = {layout: course.grades.with_name(f"grades-{lab}-{layout}.csv") for layout in LAYOUTS}
+    return {layout: path for layout, path in paths.items() if path.is_file()}
 
 
 def left_out(layout: str, grades: Iterable[Final], provisional: bool = False) -> list[str]:

@@ -29,7 +29,7 @@ def left(
     tasks = [f"a run was stopped before its end; to go on: {ours('grade', run)}" for run in stopped]
     tasks += [*_of_lab(course, result), *_requests(course)]
     if result.table:
-        tasks += _handing_out(result.lab.name, result.table, exported, packed)
+        tasks += _handing_out(course, result.lab.name, result.table, exported, packed)
     others = [
         f"{lab} ({words})"
         for lab, rows in result.others.items()
@@ -117,7 +117,7 @@ def _requests(course: Course) -> Iterator[str]:
 
 
 def _handing_out(
-    lab: str, rows: Sequence[Final], exported: Collection[str], packed: Collection[str]
+    course: Course, lab: str, rows: Sequence[Final], exported: Collection[str], packed: Collection[str]
 ) -> Iterator[str]:
     handed_in = [row for row in rows if row.state != final.MISSING]
     unfinished = sum(not row.is_final for row in handed_in)
@@ -128,7 +128,11 @@ def _handing_out(
     if unfinished:
         words = "1 grade is" if unfinished == 1 else f"{unfinished} grades are"
         yield f"{words} not final; afterwards: {command}"
-    elif not ways and handed_in:
+    elif ways or not handed_in:
+        return
+    elif new := exports.changed(course, lab, rows):
+        yield f"{_grades(len(new))} not as exported ({texts.some(new, 6)}); to hand them out: {command}"
+    elif not exports.written(course, lab):
         yield f"all grades are final; to hand them out: {command}"
 
 

@@ -82,6 +82,11 @@ def test_when_all_is_done_it_says_how_to_hand_it_out_and_then_that_nothing_is_le
     assert left(capsys) == ["left to do:", f"1. all grades are final; to hand them out: {command}"]
     assert main(shlex.split(command)[3:], course) == 0
     assert left(capsys) == [f"nothing is left to do for {LAB}"]
+    grade(course)
+    assert left(capsys) == [f"nothing is left to do for {LAB}"], "it was handed out already"
+    give(course, "11", 0.5)
+    grade(course)
+    assert left(capsys)[1] == f"1. 1 grade not as exported (11); to hand them out: {command}"
 
 
 def test_other_labs_and_requests_that_wait_are_named(school: Class, capsys: Said) -> None:
