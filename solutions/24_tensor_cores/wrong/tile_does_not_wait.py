@@ -1,4 +1,4 @@
-# exercise: tensor.tile  fails: right  says: touches its accumulator too early
+# exercise: tensor.tile  fails: right  says: overwrites an operand in shared memory too early
 import gpulab
 from gpulab import cupy as cp
 
