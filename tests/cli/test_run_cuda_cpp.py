@@ -418,7 +418,7 @@ def test_device_code_of_several_files_is_linked(folder: Path) -> None:
 
 
 def test_a_budget_holds_for_the_kernels_of_a_program(folder: Path) -> None:
-    written = run(folder, "--write-budget", "cpp.json", "adds.cu")
+    written = run(folder, "--nvcc=-DEXTRA=0", "--write-budget", "cpp.json", "adds.cu", "1000")
     assert written.returncode == 7, written.stderr
     assert "cpp.json was not written, because the program ended with 7" in written.stderr
     source = (

@@ -19,7 +19,8 @@ def summary(tmp_path: Path, mark: str, **environment: str) -> str:
     """What pytest says of three tests with a mark that would fail and one without that passes."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "tests").mkdir()
-    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
+    for name in ("conftest.py", "costs.py"):
+        shutil.copy(ROOT / "tests" / name, tmp_path / "tests")
     (tmp_path / "tests" / "test_it.py").write_text(
         "import pytest\n"
         f"@pytest.mark.{mark}\n@pytest.mark.parametrize('i', range(3))\ndef test_fast(i): assert False\n"
