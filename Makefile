@@ -14,7 +14,7 @@ TORCH_INDEX ?=
 
 BIN  := .venv/bin
 # Whole files to a process, or all tests of one lab (tests/conftest.py): what they prepare is prepared once.
-# Whole files: see above. Bytecode is kept even where the environment says otherwise: hundreds of Pythons start.
+# Bytecode is kept even where the environment says otherwise: hundreds of Pythons start.
 TEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 .PHONY: help lab test test-fast test-all compilers site check format bench validate setup clean

@@ -42,7 +42,8 @@ def spent() -> float:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    item.stash[_at_start] = spent()
+    if item.config.getoption("--costs"):  # it reads all of /proc
+        item.stash[_at_start] = spent()
     return (yield)
 
 
@@ -50,7 +51,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """A test's cost includes its fixtures; what is prepared for many is charged to the first."""
     report = yield
-    if call.when == "teardown":
+    if call.when == "teardown" and _at_start in item.stash:
         report.user_properties = [*report.user_properties, (NAME, spent() - item.stash[_at_start])]
     return report
 

@@ -52,6 +52,6 @@ def test_a_module_is_mutated_at_the_place_that_is_named() -> None:
 
 def test_how_facts_combine_cannot_be_changed_unnoticed() -> None:
     module = "gpulab.analysis.profile.metrics"
-    mutant = {each.change: each for each in mutants.mutants(module)}["max  →  min"]  # the last: the facts'
+    mutant = next(mutant for mutant in mutants.mutants(module) if mutant.change == "max  →  min")
     assert mutants.lives(None, mutants.TESTS[module])
     assert not mutants.lives(mutant, mutants.TESTS[module])

@@ -56,13 +56,7 @@ def schedule(
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(f"time, {unit}", color=style.INK)
     there = [kind for kind in KINDS if any(slot.work.kind == kind for slot in slots)]
-    for place, kind in enumerate(there):
-        name, colour = KINDS[kind]
-        for text, ink, shift in (("■", colour, 0), (name, style.INK, 12)):
-            ax.annotate(
-                text, (0, 1), xycoords="axes fraction", xytext=(80 * place + shift, 5),
-                textcoords="offset points", fontsize=style.TEXT, color=ink, va="bottom",
-            )  # fmt: skip
+    style.legend(ax, [KINDS[kind] for kind in there])
     worked = sum(slot.stop - slot.start for slot in slots)
     idle = 100 * (1 - worked / (devices * end))
     what = "chunks of micro-batches" if any(slot.work.chunk for slot in slots) else "micro-batches"

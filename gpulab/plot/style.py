@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -192,6 +192,16 @@ def source_line(ax: Axes, line: int | None, text: str, what: str = "") -> None:
         title = f"{what} · " if what else ""
         title += f"{line}  " if line is not None else ""
         ax.set_title(title + text.strip(), loc="left", family="monospace", fontsize=TEXT, color=INK)
+
+
+def legend(ax: Axes, kinds: Sequence[tuple[str, str]]) -> None:
+    """Above the upper left corner, names with a square in the colour of each."""
+    for place, (name, colour) in enumerate(kinds):
+        for text, ink, shift in (("■", colour, 0), (name, INK, 12)):
+            ax.annotate(
+                text, (0, 1), xycoords="axes fraction", xytext=(80 * place + shift, 5),
+                textcoords="offset points", fontsize=TEXT, color=ink, va="bottom",
+            )  # fmt: skip
 
 
 def cell(

@@ -44,13 +44,7 @@ def tensor_memory(uses: Sequence[Any], kernel: str = "", ax: Axes | None = None)
     ax.set_xlabel("uses, in their order", color=style.INK)
     ax.set_ylabel("column of Tensor Memory", color=style.INK)
     there = [kind for kind in KINDS if any(use.kind == kind for use in drawn)]
-    for place, kind in enumerate(there):
-        name, colour = KINDS[kind]
-        for text, ink, shift in (("■", colour, 0), (name, style.INK, 12)):
-            ax.annotate(
-                text, (0, 1), xycoords="axes fraction", xytext=(80 * place + shift, 5),
-                textcoords="offset points", fontsize=style.TEXT, color=ink, va="bottom",
-            )  # fmt: skip
+    style.legend(ax, [KINDS[kind] for kind in there])
     counts = ", ".join(
         style.plural(sum(use.kind == kind for use in drawn), kind) for kind in KINDS if kind in there
     )

@@ -7,7 +7,6 @@ like any answer. Nothing else of such cells is run.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from typing import Any
 
 from nbformat import NotebookNode
@@ -43,7 +42,7 @@ def take_over(
     for cell in answers:  # the answer itself, or a part of it, may stand in another cell
         asked, bound = (names_of(source)[0] for source in (before.get(cell.id, ""), cell.source))
         used[cell.id] = asked if cell.id in stubs else used[cell.id] | (asked - bound)
-    given = {cell.id: _given(notebook, cell, stubs) for cell in answers}
+    given = _given(notebook, answers, stubs)
     found = read(own, frozenset().union(*(used[cell.id] - given[cell.id] for cell in answers)))
     _insert(notebook, found, _places(notebook, numbered), used)
     notes, unread = {}, {}
@@ -53,7 +52,8 @@ def take_over(
         if cells:
             notes[name] = texts.OWN_CELLS.format(cells=", ".join(map(str, cells)))
         missing = {name for name in found.unread if name in _closure(used[cell.id], found)}
-        covered = _covered(own, used[cell.id] & given[cell.id], before)
+        not_its_own = used[cell.id] & given[cell.id] - names_of(cell.source)[0]
+        covered = _covered(own, not_its_own, before)
         if missing:
             first = min(missing)
             unread[name] = texts.OWN_CELL_UNREAD.format(name=texts.clean(first, 60), cell=found.unread[first])
@@ -63,12 +63,20 @@ def take_over(
     return notes, unread
 
 
-def _given(notebook: NotebookNode, answer: NotebookNode, stubs: set[str]) -> frozenset[str]:
-    """The names that the notebook's own cells give before an answer is checked. What they give later is not
-    there yet."""
-    place = next(i for i, cell in enumerate(notebook.cells) if cell.id == answer.id)
-    test = next((i for i, cell in enumerate(notebook.cells) if i > place and is_test(cell)), place + 1)
-    return _bound(c for c in notebook.cells[:test] if c.cell_type == "code" and c.id not in stubs)
+def _given(notebook: NotebookNode, answers: list[NotebookNode], stubs: set[str]) -> dict[str, frozenset[str]]:
+    """By an answer's id: the names that the notebook's own cells give before it is checked. What they give
+    later is not there yet."""
+    asked = {cell.id for cell in answers}
+    waiting, known, given = list[str](), frozenset[str](), dict[str, frozenset[str]]()
+    for cell in notebook.cells:
+        if is_test(cell):
+            given |= dict.fromkeys(waiting, known)
+            waiting.clear()
+        if cell.cell_type == "code" and cell.id not in stubs:
+            known |= names_of(cell.source)[0]
+        if cell.id in asked:
+            waiting.append(cell.id)
+    return given | dict.fromkeys(waiting, known)
 
 
 def _covered(own: dict[int, str], names: frozenset[str], before: dict[str, str]) -> dict[str, int]:
@@ -92,10 +100,6 @@ def names_of(source: str) -> tuple[frozenset[str], frozenset[str]]:
     """The global names that a cell binds, and those that it uses."""
     found = bound_and_used(source)
     return found if any(found) else bound_and_used(without_magics(source))
-
-
-def _bound(cells: Iterable[NotebookNode]) -> frozenset[str]:
-    return frozenset().union(*(names_of(cell.source)[0] for cell in cells))
 
 
 def _closure(names: frozenset[str], found: Reading) -> frozenset[str]:

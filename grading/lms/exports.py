@@ -111,7 +111,7 @@ def write(
             "no file for Moodle was written, because nobody has a participant number. Download the grading "
             "worksheet of the assignment from Moodle and give it with --roster"
         )
-    path = course.grades.with_name(f"grades-{lab}-{layout}.csv")
+    path = _path(course, lab, layout)
     write_whole(path, LAYOUTS[layout](grades, title_of(course, lab, title), provisional))
     return path
 
@@ -135,8 +135,12 @@ def changed(course: Course, lab: str, grades: Iterable[Final]) -> list[str]:
 
 def written(course: Course, lab: str) -> dict[str, Path]:
     """The files with a lab's grades that were written for an LMS, by layout."""
-    paths = {layout: course.grades.with_name(f"grades-{lab}-{layout}.csv") for layout in LAYOUTS}
+    paths = {layout: _path(course, lab, layout) for layout in LAYOUTS}
     return {layout: path for layout, path in paths.items() if path.is_file()}
+
+
+def _path(course: Course, lab: str, layout: str) -> Path:
+    return course.grades.with_name(f"grades-{lab}-{layout}.csv")
 
 
 def left_out(layout: str, grades: Iterable[Final], provisional: bool = False) -> list[str]:

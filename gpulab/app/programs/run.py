@@ -39,9 +39,8 @@ class Settings:
     """What a run is asked for, beside the program.
 
     `gpu` is a name of the catalogue, or empty for the default. `fill` is what new memory holds: nan, zero or
-    random. `limit` is how many instructions a chunk of
-    blocks may take before it counts as endless, or 0 for the simulator's own limit. `nvcc` are flags for
-    building a program in CUDA C++.
+    random. `limit` is how many instructions a chunk of blocks may take before it counts as endless, or 0 for
+    the simulator's own limit. `nvcc` are flags for building a program in CUDA C++.
     """
 
     gpu: str = ""

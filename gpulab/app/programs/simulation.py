@@ -39,7 +39,7 @@ def _let_cuda_mean_the_cpu() -> None:
 
 def fill_new_memory(device: devices.SimulatedDevice, fill: str) -> None:
     """From now on new memory of the device, and new tensors of PyTorch's, hold this: nan, zero or random."""
-    if fill == "nan":  # as it does, and tensors keep what PyTorch leaves in them
+    if fill == "nan":  # as the device's does; tensors keep what PyTorch leaves in them
         return
     device.memory.unwritten = FILLS[fill]
 
@@ -91,7 +91,6 @@ def _modelled_time(fn: Callable[[], Any]) -> float:
 
 _DRAW = np.random.default_rng(0)  # the same bytes in every run
 FILLS: dict[str, Callable[[int], np.ndarray]] = {
-    "nan": lambda nbytes: np.full(nbytes, 0xFF, np.uint8),
     "zero": lambda nbytes: np.zeros(nbytes, np.uint8),
     "random": lambda nbytes: _DRAW.integers(0, 256, nbytes, np.uint8),
 }

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpulab.foundation.errors import Message
 from gpulab.simulator import device as devices
-from gpulab.simulator.simt import Allocation
+from gpulab.simulator.simt import Allocation, host_address
 
 from .streams import Stream
 
@@ -312,7 +312,7 @@ class DeviceArray:
 
     def _like(self, whole: np.ndarray, part: np.ndarray) -> DeviceArray:
         """The device array that lies in this one as `part` lies in `whole`."""
-        shift = _start(part) - _start(whole) if part.size else 0
+        shift = host_address(part) - host_address(whole) if part.size else 0
         return DeviceArray(
             part.shape, part.dtype, part.strides, "C", self.stream, self._buffer, self._offset + shift
         )
@@ -394,10 +394,6 @@ def _check_index(item: Any) -> None:
 
 def _tuple(item: Any) -> tuple[Any, ...]:
     return item if isinstance(item, tuple) else (item,)
-
-
-def _start(array: np.ndarray) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 def _squeezed(shape: Shape) -> Shape:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from gpulab.simulator import device as devices
+from gpulab.simulator.simt import host_address
 
 from .memory import MemoryPointer, UnownedMemory, alloc
 
@@ -148,7 +149,9 @@ class ndarray:
     def part(self, view: np.ndarray) -> ndarray:
         """The array that lies where `view`, a view of this array's layout, lies."""
         base = self if self.base is None else self.base
-        data = self.data + (_address(view) - _address(self.layout()) if view.size and self.size else 0)
+        data = self.data + (
+            host_address(view) - host_address(self.layout()) if view.size and self.size else 0
+        )
         result = ndarray.__new__(type(self))
         result._place(data, view.shape, view.dtype, view.strides, base)
         return result
@@ -467,7 +470,3 @@ def _on_host(value: Any) -> Any:
             *(int(p) if isinstance(p, ndarray) else p for p in (value.start, value.stop, value.step))
         )
     return value
-
-
-def _address(array: np.ndarray) -> int:
-    return int(array.__array_interface__["data"][0])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpulab.simulator.simt import small_floats
+
 
 class CublasLt:
     """Takes the place of ``triton._C.libtriton.nvidia.cublas.CublasLt``, which looks for a library that needs
@@ -32,14 +34,11 @@ class CublasLt:
         """As `matmul`, of FP4: two numbers in a byte, the first in its lower half; 16 share a scale."""
         import torch
 
-        values = torch.tensor(E2M1 + [-value for value in E2M1])
+        values = torch.from_numpy(small_floats.values("e2m1"))
         codes = [torch.stack([x & 15, x >> 4], dim=-1).reshape(len(x), -1).long() for x in (a, b)]
         left = _scaled(values[codes[0]], a_scales.to(torch.float32))
         right = _scaled(values[codes[1]], b_scales.to(torch.float32))
         self.matmul(left, right, c)
-
-
-E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]  # FP4 without its sign, by code
 
 
 def _scaled(x: Any, scales: Any) -> Any:

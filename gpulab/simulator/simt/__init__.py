@@ -40,7 +40,7 @@ from .executable import Executable
 from .frame import BACKWARDS, HEAP_BYTES, LOCKSTEP, STACK_BYTES, Schedule, two_teams, warp_serial
 from .heap import Heap
 from .journal import Journal
-from .memory import Allocation, Memory
+from .memory import Allocation, Memory, host_address
 from .program import Program
 
 __all__ = [
@@ -74,6 +74,7 @@ __all__ = [
     "UnsupportedInstruction",
     "WrongFree",
     "WrongTexture",
+    "host_address",
     "launch",
     "load",
     "two_teams",

@@ -27,6 +27,16 @@ HEAP_PIECE = 16  # bytes of the kernels' heap that belong to one block or to non
 FRESH = 0xFF  # unwritten bytes: NaN as a float, -1 as an integer, so that a forgotten write shows
 
 
+def host_address(array: np.ndarray) -> int:
+    """Where an array begins in the host's memory, in bytes.
+
+    >>> four = np.zeros(4, np.int32)
+    >>> host_address(four[1:]) - host_address(four)
+    4
+    """
+    return int(array.__array_interface__["data"][0])
+
+
 def _fresh(nbytes: int) -> np.ndarray:
     return np.full(nbytes, FRESH, np.uint8)
 

@@ -40,6 +40,7 @@ from .lines import (
     TILE,
     WRITE,
 )
+from .memory import host_address
 from .opcodes import Opcode, is_volatile, opcode
 from .operands import Decoder
 from .operations import operation
@@ -289,7 +290,7 @@ class Stretch:
         given = [np.ascontiguousarray(registers[slot]) for slot in self._inputs]
         made = [np.empty(run.shape, self._dtype) for _ in self._outputs]
         rows = np.array([_way(array) for array in given], np.int64).reshape(-1, 3)
-        pointers = np.array([_address(array) for array in made], np.int64)
+        pointers = np.array([host_address(array) for array in made], np.int64)
         pad = np.empty((self._pads, TILE), self._dtype)
         shared = run.shared.view(self._dtype)
         _sweep(self._dtype)(self._lines, found.places, found.octets, shared, rows, pointers, pad, *run.shape)
@@ -344,14 +345,10 @@ def _octets(places: Array, size: int) -> Array:
     return first[:, :, 0] * size << 2 | np.where(same, SAME, np.where(following, NEXT, APART))
 
 
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
-
-
 def _way(array: Array) -> tuple[int, int, int]:
     """Where an array broadcastable to (B, T) begins, and how many elements lie between rows and columns."""
     rows, columns = array.shape
-    return _address(array), columns if rows > 1 else 0, int(columns > 1)
+    return host_address(array), columns if rows > 1 else 0, int(columns > 1)
 
 
 @cache
