@@ -36,8 +36,8 @@ OWN_CELL_UNREAD = (
     "it reads definitions of such cells alone. Define it in the cell of the answer"
 )
 OWN_CELL_COVERED = (
-    "your answer uses `{name}`, which the lab defines and your code cell {cell} defines anew: the judge "
-    "takes the lab's. Choose another name, or define it in the cell of the answer"
+    "your answer uses `{name}`. The lab defines this name, and your code cell {cell} defines it again; the "
+    "judge uses the lab's definition. Choose another name, or define it in the cell of the answer"
 )
 
 # What is shown of a written answer.

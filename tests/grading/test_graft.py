@@ -258,7 +258,7 @@ def test_a_helper_with_the_name_of_what_the_lab_has_given_before_is_for_a_person
     answer = f"def sectors(addresses, size):\n    return {name}(addresses)"
     text, found = ran(school, {"sectors": answer}, own(f"def {name}(x):\n    return len(x)"))
     assert f"def {name}(x)" not in text
-    assert "the judge takes the lab's" in found.doubts["sectors"]
+    assert "the judge uses the lab's definition" in found.doubts["sectors"]
 
 
 @pytest.mark.parametrize(

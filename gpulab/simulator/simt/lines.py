@@ -1,4 +1,4 @@
-"""The lines of a stretch: what `stretches` writes down and `sweeps` makes.
+"""The lines of a stretch, which `stretches` writes and `sweeps` executes.
 
 A line is five whole numbers: what it does, the place of its result in the scratch pad, and three more: the
 places of what it works on, or which load, input or output it is about and which of its elements.

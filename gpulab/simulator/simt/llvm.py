@@ -1,8 +1,8 @@
 """What compiled code takes from LLVM, because numba has no function for it.
 
-It is imported by those who compile, because it imports the compiler. Its functions are the module's own and
-not made inside of another: what numba keeps on disk is found again only if it refers to nothing that each
-process makes anew.
+Import it only where something is compiled, because it imports the compiler. Its functions are defined at
+module level: numba finds a compiled function on disk again only if that function refers to nothing that is
+created anew in each process.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A step works on whole arrays, so between two steps every result goes through memory. The inner loop of a
 tiled product is nothing but loads from shared memory and multiply-adds, and spends its time there. A stretch
 is such a run of instructions as a small program of its own. Compiled code takes a few lanes at a time through
-all of it, with results in a scratch pad that fits the cache. Registers that nobody outside reads are never
+all of it, with results in a scratch pad that fits the cache. Registers that are read nowhere else are never
 written.
 
 A stretch makes what its steps would make, bit for bit. Where anything is unusual (an address that has not
@@ -48,7 +48,7 @@ from .run import Run
 
 Array = np.ndarray
 
-FEWEST = 6  # instructions for which it is worth while to leave the steps
+FEWEST = 6  # instructions; fewer than these stay steps
 PAD = 64 << 10  # bytes of the scratch pad at most
 SHARED = ("shared", "shared::cta")
 
@@ -81,7 +81,7 @@ class Load(NamedTuple):
 class Found(NamedTuple):
     """What is known about the loads of a stretch as long as their addresses are the same arrays: the place of
     each lane's element, (loads, T); whether octets of lanes want one element, neighbours, or neither; and
-    what observers are told."""
+    what observers hear."""
 
     addresses: list[Array]
     lanes: Array | None

@@ -1,4 +1,4 @@
-"""Compiled code that makes a stretch. It is imported by those who compile: it imports the compiler."""
+"""Compiled code that executes a stretch. Import it only to compile it: it imports the compiler."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sweep(
     `places` (loads, T) are the elements of each lane in its block's row of `shared`, and `octets` what
     `stretches` found out about them. A row of `inputs` is the address of a register and the steps between its
     rows and columns; `outputs` are addresses of registers of shape (rows, columns). Arrays are reached by
-    address, because an array of numba's is counted whenever it is made.
+    address, because numba counts the references to every array that it makes.
     """
     size, at, room = pad.itemsize, pad.ctypes.data, shared.shape[1]
     tile_bytes, octet_bytes = TILE * size, OCTET * size
