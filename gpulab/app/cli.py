@@ -361,7 +361,8 @@ COMMANDS: dict[str, Command] = {
                 {
                     "choices": ("none", "wall", "modelled"),
                     "default": "none",
-                    "help": "what benchmarks get: NaN, the simulation's time, or the time model's",
+                    "metavar": "CLOCK",
+                    "help": "of benchmarks: none, wall, or modelled by the time model",
                 },
             ),
             (
@@ -369,7 +370,8 @@ COMMANDS: dict[str, Command] = {
                 {
                     "choices": ("nan", "zero", "random"),
                     "default": "nan",
-                    "help": "what new memory holds until it is written",
+                    "metavar": "BYTES",
+                    "help": "what new memory holds: nan, zero or random",
                 },
             ),
             (

@@ -321,14 +321,12 @@ gpulab.show("memory.copy", copy, view="accesses")
 #
 # ## 5 · Wider loads
 #
-# A lane can load up to 16 bytes with one instruction, and from Blackwell (10.0) on 32 bytes of global memory. With
-# wider loads a copy moves the same bytes and the same
-# sectors, but it needs fewer requests, so a warp spends fewer instructions on asking.
+# A lane can load up to 16 bytes with one instruction (from Blackwell on, 32 bytes of global memory). With wider
+# loads a copy moves the same bytes and sectors in fewer requests, so a warp spends fewer instructions on asking.
 #
 # In CUDA C++ one 16-byte instruction loads a `float4`, as in lab 07. numba's arrays have no such elements, but
-# numba lets you **view** the same bytes as wider elements. For example, `a.view(np.float64)` takes two floats at
-# a time. No arithmetic happens, so it does not matter that the 8 bytes make no sense as one number. The address
-# must be a multiple of the width.
+# you can **view** the same bytes as wider ones: `a.view(np.float64)` takes two floats at a time. Nothing is
+# computed, so the 8 bytes need not make sense as one number. The address must be a multiple of the width.
 #
 # **Predict.** How many sectors does one request move when the 32 lanes load 32 neighbouring elements of 8 bytes?
 
