@@ -9,7 +9,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from gpulab.foundation.errors import shorten
+from gpulab.foundation.errors import speaking
 from gpulab.frontends import driver
 from gpulab.simulator import device as devices
 from gpulab.simulator.compile import cutile
@@ -76,7 +76,7 @@ def launch(stream: Any, grid: Any, kernel: Any, kernel_args: tuple[Any, ...], /,
             try:
                 real(0, grid, kernel, moved, **options)
             except refused as error:
-                raise shorten(error) from None
+                raise speaking(error, str(error)) from None
 
 
 class _Given:
