@@ -178,10 +178,6 @@ def test_every_topic_has_an_exercise_or_an_example_that_runs_in_its_section() ->
     assert without == ONLY_TOLD
 
 
-# Projects, which begin with an empty page.
-WITHOUT_A_PICTURE = {"C24.4", "C24.5"}
-
-
 def test_every_topic_has_a_picture_in_its_chapter() -> None:
     without = {
         topic
@@ -191,7 +187,7 @@ def test_every_topic_has_a_picture_in_its_chapter() -> None:
             for cell in chapter(row["lab"], row["section"])
         )
     }
-    assert without == WITHOUT_A_PICTURE
+    assert without == set()
 
 
 def test_every_topic_is_taught_in_a_section_of_a_lab_that_is_there() -> None:

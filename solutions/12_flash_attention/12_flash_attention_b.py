@@ -820,6 +820,12 @@ each = 32 * measured["instructions"] / (256**2 * 2 * D)
 print(
     f"{each:.2f} instructions per multiply-add" if error < 1e-5 else f"not attention yet: error {error:.0e}"
 )
+known = {"flash": 3.1, "seldom": 2.0, "ours": 1.65, "bound": 1.25}
+plot.bars(
+    known | ({"yours": each} if error < 1e-5 else {}),
+    "instructions per multiply-add",
+    caption="Your kernel appears here as soon as it computes attention.",
+)
 
 # %% [markdown]
 # ## Recap
