@@ -461,3 +461,26 @@ def test_drawings_that_came_with_the_lab_are_not_listed_for_each_student(
     assert grade(school.course, delivery) == 0
     said = capsys.readouterr().out
     assert "beside a notebook of this lab: 11 notes.txt" in said and "one.svg" not in said
+
+
+def test_the_download_of_another_lab_is_one_line_and_changes_no_grade(
+    school: Class, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course, other = school.course, "91_other"
+    (course.labs / other).mkdir()
+    text = json.dumps(school.released).replace('"grade_id": "', '"grade_id": "other-')
+    (course.labs / other / f"{other}.ipynb").write_text(text)
+    for student in ("ann", "bob"):
+        school.path(student).parent.mkdir(parents=True)
+        school.path(student).with_name(f"{other}.ipynb").write_text(text)
+    (school.folder / "cy.ipynb").write_text(text)
+    assert grade(course, school.folder) == 1
+    (said,) = capsys.readouterr().out.splitlines()
+    assert f"holds no hand-in of {LAB}, but 3 of {other}. Nothing was changed" in said
+    assert said.endswith(f"-m grading grade {other} {school.folder}")
+    assert not course.grades.exists() and not course.unfinished_runs()
+    school.hand_in("ann")  # one of the right lab, and the others are named one by one
+    assert grade(course, school.folder) == 0
+    said = capsys.readouterr().out
+    assert f"bob  no notebook {LAB}.ipynb was handed in; found: {other}.ipynb" in said
+    assert f"cy  the file has no solution cell of {LAB}; is it a notebook of another lab?" in said

@@ -120,3 +120,17 @@ def test_other_labs_and_requests_that_wait_are_named(school: Class, capsys: Said
     with course.grades.open() as file:
         states = {(row["lab"], row["student"]): row["state"] for row in csv.DictReader(file)}
     assert states[LAB, "no one!"] == "unmatched"  # a run of another lab loses no file
+
+
+def test_requests_that_cannot_be_read_are_named_until_they_are_gone(school: Class, capsys: Said) -> None:
+    course = school.course
+    school.hand_in("ann")
+    (course.regrades).mkdir(parents=True)
+    (course.regrades / "bad.toml").write_text("student = ")
+    (course.regrades / "letter.pdf").write_text("%PDF")
+    grade(course, school.folder)
+    line = next(line for line in left(capsys) if "no requests" in line and "files" in line)
+    assert line == (
+        "2. 2 files are no requests that can be read (bad.toml, letter.pdf): correct or delete them in "
+        f"{course.regrades}; {ours('regrades')} says what is wrong"
+    )
