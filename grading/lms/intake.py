@@ -29,6 +29,8 @@ from grading.lms.submissions import (
     remember_sender,
 )
 
+MANY, MOST = 2, 10  # hand-ins of another lab that are no accident, and so many for each of the right lab
+
 
 def collect(
     course: Course, lab: Lab, folder: Path, roster: Roster, called: Path | None = None
@@ -91,27 +93,30 @@ def collect(
 def _check_lab(course: Course, lab: Lab, delivered: Sequence[Submission], called: Path) -> None:
     """Raises GradingError for the folder of another lab, before anything is written into this one's grades.
 
-    That is a folder in which nobody handed in this lab, and two students or more handed in another one.
+    That is a folder with two hand-ins of another lab or more, and ten for each of this one: somebody may have
+    mistaken the labs.
     """
     labs: dict[str, dict[str, Collection[str]]] = {lab.name: dict(lab.marks)}
-    if called == course.submitted or any(lab_of(each, labs) for each in delivered):
+    right = sum(bool(lab_of(each, labs)) for each in delivered)
+    if called == course.submitted or len(delivered) < max(MANY, MOST * right):
         return
     for path in course.labs.glob("[0-9]*/*.ipynb"):
         labs.setdefault(path.parent.name, {}).setdefault(path.stem, marks_of(path))
     counts = Counter(name for each in delivered if (name := lab_of(each, labs)))
     (other, number), *_ = counts.most_common(1) or [("", 0)]
-    if number > 1 and not counts[lab.name]:
+    if other != lab.name and number >= max(MANY, MOST * counts[lab.name]):
+        there = counts[lab.name] or "nothing"
         raise GradingError(
-            f"{called} holds no hand-in of {lab.name}, but {number} of {other}. Nothing was changed. If you "
-            f"meant {other}: {ours('grade', other, shlex.quote(str(called)))}"
+            f"{called} holds {number} hand-ins of {other}, and of {lab.name} {there}. Nothing was changed. "
+            f"If you meant {other}: {ours('grade', other, shlex.quote(str(called)))}"
         )
 
 
 def _without_unreadable(course: Course, lab: Lab, submission: Submission, place: Path) -> Submission:
     """The submission without files that cannot be read where an earlier one can, which are noted.
 
-    Where nothing else was handed in, what an LMS called it and its time are not taken over, either: they say
-    nothing of the file that counts.
+    Where nothing of the lab, or nothing else, was handed in, what an LMS called it and its time are not taken
+    over, either: they say nothing of the file that counts.
     """
     if submission.folder == place:
         return submission
@@ -124,7 +129,7 @@ def _without_unreadable(course: Course, lab: Lab, submission: Submission, place:
         elif not newer.trouble(lab, name, earlier):
             newer.set_aside(course, lab.name, submission.student, name, path, why)
             del good[name]
-    if submission.notebooks and not good:
+    if not good and any((place / f"{name}.ipynb").is_file() for name in lab.notebooks):
         return replace(
             submission, notebooks={}, sent_as="", late=False, who=replace(submission.who, handed_in="")
         )
