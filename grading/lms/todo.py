@@ -101,9 +101,11 @@ def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
     if result.refused:
         who = texts.some([texts.clean(name, 40) for name in result.refused], 6)
         number = len(result.refused)
+        lasting = [each for each in result.refused.values() if each.unmatched]  # which every run names
         yield (
             f"{number} {'file was' if number == 1 else 'files were'} refused ({who}): "
             f"do what the line above says, then {ours('grade', lab, 'FOLDER')} again"
+            + f"; or delete the row in {course.grades.name} if nobody is to be graded for it" * bool(lasting)
         )
 
 

@@ -51,6 +51,7 @@ def test_each_thing_that_waits_is_told_with_its_command(school: Class, capsys: S
     assert unread.startswith("2. 1 hand-in has no verdict (bob: notebook is not JSON")
     assert f"{ours('grade', LAB, 'FOLDER')}, or give points: (cd " in unread
     assert refused.startswith("3. 1 file was refused (eve): do what the line above says")
+    assert refused.endswith(" again; or delete the row in grades.csv if nobody is to be graded for it")
     assert handing_out == (f"4. 3 grades are not final; afterwards: {ours('grade', LAB, '--export canvas')}")
 
 
