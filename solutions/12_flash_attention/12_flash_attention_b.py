@@ -438,7 +438,7 @@ plot.bars(
 #
 # | call | what it does |
 # |---|---|
-# | `tl.dot(a, b)` | multiplies two blocks of float16 with float32 sums; their sides are at least 16 |
+# | `tl.dot(a, b)` | multiplies two blocks of float16 with float32 sums; the side that they share is at least 16 |
 # | `tl.trans(b)` | transposes a block |
 # | `tl.max(x, 1)` and `tl.sum(x, 1)` | reduce the rows of a block |
 # | `tl.full((64,), -float("inf"), tl.float32)` | makes a block, here of 64 numbers that are −∞ |
