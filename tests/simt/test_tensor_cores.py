@@ -503,13 +503,30 @@ def fault(text: str, kind: type[Exception], match: str, **named) -> None:
             "writes columns 64 to 64 of Tensor Memory, but its block has allocated 64",
         ),
         ("%tmem, 512;", "%tmem, 256;", "frees 256 columns .* an allocation of 512 columns begins"),
-        ("%mine, %mine, 16;", "%mine, %mine, 31;", "writes lanes 0 to 31 .* its warp reaches lanes 32 to 63"),
+        (
+            "%mine, %mine, 16;",
+            "%mine, %mine, 17;",
+            "writes lanes 64 to 95 .* its warp reaches lanes 32 to 63",
+        ),
+        (
+            "%mine, %mine, 16;",
+            "%mine, %mine, 15;",
+            "writes lanes 48 to 79 .* its warp reaches lanes 32 to 63",
+        ),
     ],
 )
 def test_wrong_use_of_tensor_memory_is_named(replaced, by, match):
     text = kernel(mma())
     assert replaced in text
     fault(text.replace(replaced, by), WrongTensorMemory, match)
+
+
+def test_an_address_without_a_warp_means_the_lanes_of_the_warp_that_uses_it():
+    text = kernel(mma())
+    assert "shl.b32 %mine, %mine, 16;" in text
+    bare = text.replace("shl.b32 %mine, %mine, 16;", "mov.b32 %mine, 0;")
+    image, before = halves(), np.arange(128 * COLUMNS, dtype=np.uint32).reshape(1, 128, COLUMNS)
+    assert np.array_equal(run(bare, image, before, **PLAIN), run(text, image, before, **PLAIN))
 
 
 def test_what_is_freed_twice_is_named():

@@ -175,13 +175,15 @@ class Reach(NamedTuple):
 
 def _reach(run: Run, index: int, address: Array, lanes: Array, columns: Array, did: str) -> Reach:
     """Where the registers of each thread are. `lanes` and `columns` (32, registers) are relative to the
-    address. Raises WrongTensorMemory."""
+    address, whose lanes 0 to 31 mean those of the warp itself. Raises WrongTensorMemory."""
     memory = memory_of(run)
     address = np.broadcast_to(address, run.shape)
     mask = run.mask()
     thread = np.arange(run.shape[1])
     quarter = thread // WARP % WARPS * WARP
     first = address >> LANE_BIT
+    # NVIDIA's own programs leave the warp out of the address (CuTe DSL's examples, DeepGEMM).
+    first = np.where(first < WARP, first + quarter, first)
     high = int(lanes.max()) + 1
     wrong = mask & ((first < quarter) | (first + high > quarter + WARP))
     if wrong.any():
