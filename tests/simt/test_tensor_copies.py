@@ -335,7 +335,7 @@ def four_rows(map_: TensorMap, points: list[int]) -> list[tuple[int, bool, int]]
         found += one_by_one(map_, [points[0], row], 0)
     size = map_.type.itemsize
     return [
-        (address, inside, swizzled_bit_by_bit(START + i * size, map_.span))
+        (address, inside, swizzled_bit_by_bit(START + i * size, map_.span, map_.atomicity))
         for i, (address, inside, _) in enumerate(found)
     ]
 

@@ -253,7 +253,7 @@ def encode_im2col(
         True,
         tuple(lower),
         tuple(upper),
-        *_in_elements(kind, (channels,), "of a pixel"),
+        _in_elements(kind, (channels,), "of a pixel")[0],
         pixels,
         atomicity,
     )
