@@ -19,7 +19,18 @@ from .operands import Decoder
 from .program import Source
 from .run import Run
 from .steps import Builder
-from .tensor_memory import COLUMN, COLUMNS, FEWEST, LANE_BIT, SHAPES, TensorMemory, allocate, fresh, repeated
+from .tensor_memory import (
+    COLUMN,
+    COLUMNS,
+    FEWEST,
+    LANE_BIT,
+    SHAPES,
+    TensorMemory,
+    allocate,
+    fresh,
+    in_pairs,
+    repeated,
+)
 from .types import I32, U32
 from .warps import WARP
 
@@ -226,7 +237,7 @@ def allocated(memory: TensorMemory, row: int) -> str:
 
 class Move(NamedTuple):
     """What ``ld`` or ``st`` moves: registers, and their places as in `Shape`. With `packs`, a register holds
-    the lower halves of two columns."""
+    the lower halves of two columns, so there are twice as many places."""
 
     address: Operand
     registers: tuple[Operand, ...]
@@ -252,9 +263,11 @@ def _moved(decoder: Decoder, op: Opcode) -> Move:
     packs = "pack::16b" in parts or "unpack::16b" in parts
     shape = repeated(name, times, split)
     items = registers.items if isinstance(registers, Vector) else (registers,)
-    expected = shape.lane.shape[1] // (2 if packs else 1)
+    expected = shape.lane.shape[1]
     if len(items) != expected:
         raise decoder.unsupported(op, f"It takes {expected} registers, not {len(items)}.")
+    if packs:
+        shape = in_pairs(shape, split)
     return Move(address, items, shape.lane, shape.column, packs, reduced)
 
 
