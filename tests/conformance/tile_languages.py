@@ -82,7 +82,8 @@ def page(outcomes: dict[str, list[Outcome]]) -> str:
         "",
         "Examples, tutorials and notebooks of NVIDIA's repositories, run by `gpulab run` on a simulated GPU at small",
         "sizes. A program is right when it ends without an error; each compares its results itself, most with",
-        "PyTorch. Written by `python -m tests.conformance.tile_languages`.",
+        "PyTorch. Those that ask for apache-tvm-ffi are run without it. Written by",
+        "`python -m tests.conformance.tile_languages`.",
     ]
     for face, found in outcomes.items():
         name, package, programs = LANGUAGES[face]

@@ -35,6 +35,84 @@ TUTORIAL = "cute/blackwell/tutorial/tutorial_gemm/"
 DENSE = "cute/blackwell/kernel/dense_gemm/"
 CUBE = "--mnk 256,256,256"
 GRAPH = "launches by a CUDA graph of PyTorch"
+# NVIDIA's programs that show one instruction each. apache-tvm-ffi would only pass their tensors.
+DIRECTLY = ((r"--enable-tvm-ffi", ""),)
+ADDRESSES = "reads beyond its arrays when apache-tvm-ffi does not pass its tensors; why is not known"
+UNCOMMITTED = "waits for a tcgen05.cp with wait::st, which waits for no copy: what it reads has not come yet"
+PRIMITIVES = "experimental/primitives/"
+SHOWN = (
+    "async_pipeline.py",
+    "bar_warp_sync.py",
+    "barrier_cta_red.py",
+    "barrier_cta_sync.py",
+    "basic_types.py",
+    "cp_async_bulk.py",
+    "cp_async_bulk_prefetch.py",
+    "cp_async_mbarrier_arrive_cluster.py",
+    "cp_async_mbarrier_arrive_cta.py",
+    "cp_async_shared_global.py",
+    "cp_async_shared_global_swizzled.py",
+    "elect_sync.py",
+    "ldmatrix_stmatrix.py",
+    "mapa.py",
+    "mbarrier.py",
+    "mbarrier_lifecycle.py",
+    "pipeline_software_fill.py",
+    "red.py",
+    "reduction/block_smem_reduce.py",
+    "reduction/cluster_smem_reduce.py",
+    "reduction/thread_vector_reduce.py",
+    "reduction/warp_vector_reduce.py",
+    "redux_sync.py",
+    "shfl_sync.py",
+    "tcgen05/1cta_mma_a_from_tmem.py",
+    "tcgen05/1cta_mma_basic.py",
+    "tcgen05/1cta_mma_mn_major.py",
+    "tcgen05/2cta_mma_basic.py",
+    "tcgen05/2cta_mma_tma_store.py",
+    "tcgen05/clusterMxN_2cta_mma.py",
+    "tcgen05/cp_narrow_a_to_tmem_mma.py",
+    "tcgen05/mcast_clusterMxN_1cta_mma.py",
+    "tcgen05/mcast_clusterMxN_2cta_mma.py",
+    "tcgen05/slicek_m32n8k128.py",
+    "tcgen05/tmem_ld_st.py",
+    "tcgen05/tmem_ld_to_stmatrix_transpose.py",
+    "tma/tma_1cta_mbarrier.py",
+    "tma/tma_load_store.py",
+    "tma/tma_load_to_ldmatrix.py",
+    "tma/tma_multicast.py",
+    "tma/tma_pipeline_count2.py",
+    "tma/tma_pipeline_pingpong.py",
+    "tma/tma_pipeline_single_warp.py",
+    "tma/tma_pipeline_warpspec.py",
+    "tma/tma_store.py",
+    "tma/tma_swizzle_modes.py",
+    "tma/tma_tensormap_replace.py",
+    "tutorial/10_minimal_tensor_mma_fp8.py",
+    "warp_named_barrier.py",
+)
+SHOWN_AS_THEY_ARE = (
+    "tutorial/01_hello_world.py",
+    "tutorial/02_naive_gemm.py",
+    "tutorial/03_gemm_tiled_smem.py",
+    "tutorial/04_tma_load.py",
+    "tutorial/05_minimal_tensor_mma.py",
+    "tutorial/06_softmax.py",
+    "tutorial/07_vectorized_array.py",
+    "tutorial/08_mlir_value_tree_debug.py",
+    "tutorial/09_tma_4d_to_2d.py",
+    "tutorial/gemm_M128_N128_Kany_TN_warpspec_multistage.py",
+)
+SHOWING = (
+    *(Program(PRIMITIVES + path, smaller=DIRECTLY, gpu="B200") for path in SHOWN),
+    Program(f"{PRIMITIVES}tcgen05/1cta_mma_a_from_tmem.py", "--ashift", DIRECTLY, gpu="B200"),
+    Program(f"{PRIMITIVES}tcgen05/cp_narrow_a_to_tmem_mma.py", "--a-dtype fp6", DIRECTLY, gpu="B200"),
+    Program(f"{PRIMITIVES}reduction/cluster_tmem_reduce.py", smaller=DIRECTLY, fails=UNCOMMITTED, gpu="B200"),
+    Program(f"{PRIMITIVES}tcgen05/1cta_mma_pipeline.py", smaller=DIRECTLY, fails=ADDRESSES, gpu="B200"),
+    Program(f"{PRIMITIVES}vote_sync.py", smaller=DIRECTLY, fails=ADDRESSES, gpu="B200"),
+    Program(f"{PRIMITIVES}tcgen05/2cta_mma_blockscale_m128.py", left_out=FFI),
+    *(Program(PRIMITIVES + path, gpu="B200") for path in SHOWN_AS_THEY_ARE),
+)
 CUTLASS = (
     Program(f"{AMPERE}elementwise/elementwise_add.py", SMALL),
     Program(f"{AMPERE}elementwise/elementwise_apply.py", SMALL),
@@ -141,6 +219,7 @@ CUTLASS = (
     Program(
         "cute/notebooks/tour_to_sol_gemm.ipynb", smaller=((r"8192, 8192, 8192", "256, 256, 256"),), gpu="B200"
     ),
+    *SHOWING,
 )
 SAMPLES = (
     Program(
