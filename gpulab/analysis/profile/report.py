@@ -43,11 +43,13 @@ MIX = {  # the kinds of `Counts` that `Report.instruction_mix` takes together
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Resident warps per SM: `warps` of `limit`. `limited_by` says what stops more (warps, registers, …)."""
+    """Resident warps per SM: `warps` of `limit`. `limited_by` says what stops more (warps, registers, …), and
+    `clusters` how many clusters the GPU holds at once, empty without clusters."""
 
     warps: int
     limit: int
     limited_by: str
+    clusters: str = ""
 
     @property
     def percent(self) -> float:
