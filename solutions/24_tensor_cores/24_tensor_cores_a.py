@@ -439,8 +439,10 @@ gpulab.predict("tensor.turns", ...)
 # - One ring of three slots, as in `overlap`, for all steps of all tiles of a block.
 # - `turn[g]` is initialised for four arrivals: one lane of each warp of the other warpgroup arrives, as soon as its
 #   last products have been asked for. Warpgroup 0 begins.
-# - **Budget:** each warpgroup makes every other tile; one block for 64 rows; one block barrier; three slots
-#   used in turn; half of the instructions that the float32 lanes would need; otherwise as for `overlap`.
+# - **Budget:** each warpgroup makes every other tile; the turn is handed over while products are in flight, so
+#   each warp arrives once a tile with none in flight, to free the last slot; one block for 64 rows; one block
+#   barrier; three slots used in turn; half of the instructions that the float32 lanes would need; otherwise as
+#   for `overlap`.
 #
 # About 35 and 2 lines, many of them from `overlapping`.
 

@@ -618,6 +618,12 @@ _TABLE: tuple[Metric, ...] = (
         fact="warpgroup_products_most",
     ),
     Metric(
+        "idle_arrivals",
+        "arrivals",
+        "arrivals at mbarriers by threads whose warpgroup has multiplied and has no product in flight",
+        fact="idle_arrivals",
+    ),
+    Metric(
         "registers",
         "registers",
         "registers per thread, as ptxas allots them",

@@ -16,8 +16,9 @@
 | | | | loads by threads | – | 0 | |
 | | | | instructions | – | as tensor.tile | |
 | tensor.pingpong | host code, 288 threads | warpgroups in turn | of one group | all | every other tile | 5 |
+| | | | idle arrivals | 2 a warp and tile | 1 | |
 | | | | blocks | 1 a tile | 1 for 64 rows | |
-| | | | phases | 1 a step | 1 for 3 steps | |
+| | | | phases | 1 for 2 steps | 1 for 3 steps | |
 | | | | mixed warps | – | 0 | |
 | | | | barriers | 1 a tile | 1 | |
 | | | | products, copies, loads by threads | – | as tensor.tile | |
@@ -41,7 +42,9 @@ times what `overlap` takes.
 **pingpong**: a block makes the n / 64 tiles of 64 rows, with k / 64 steps for each. Two warpgroups take
 turns, so the one that has more makes ⌈tiles / 2⌉ of them, with four products a step. One ring of three slots
 carries all steps of the block: ⌈tiles · steps / 3⌉ phases. An mbarrier by which the warpgroups hand over
-their turn has a phase for every other tile, which is more when a tile has one step. Waiting for parity works
+their turn has a phase for every other tile, which is more when a tile has one step. The turn is handed over
+while the last products are in flight, so a warp arrives only once a tile with none in flight: when it frees
+the last slot. It arrives twice if it hands over after the wait for its products. Waiting for parity works
 only one phase ahead. The second warpgroup that does not wait for its turn looks for a step which is
 steps / 3 phases ahead of its mbarrier: with four steps it finds the phase "before the first" and goes on.
 gelu takes some 40 instructions for each number, so half of m·n·k / 32 instructions are allowed.
@@ -312,7 +315,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "warpgroup_products_most",
                 lambda sizes: 4 * steps(sizes) * -(-tiles(sizes) // 2),
-                1.0,
+                0.6,
                 "products of one warpgroup",
                 naive=lambda sizes: 4 * steps(sizes) * tiles(sizes),
                 why="every other tile, four products a step",
@@ -320,20 +323,32 @@ EXERCISES: tuple[Exercise, ...] = (
                 case=EVERY,
             ),
             Budget(
+                "idle_arrivals",
+                lambda sizes: 4 * tiles(sizes) * strips(sizes),
+                0.9,
+                "arrivals without products in flight",
+                sense="==",
+                naive=lambda sizes: 8 * tiles(sizes) * strips(sizes),
+                why="one for each tile, of each of 4 warps: its last slot is free",
+                advice="When does the other warpgroup get its turn? It could multiply as soon as your last "
+                "products have been asked for.",
+                case=EVERY,
+            ),
+            Budget(
                 "blocks",
                 strips,
-                0.5,
+                0.3,
                 "blocks",
                 naive=blocks,
                 why="one for 64 rows of a, which makes all their tiles",
                 advice="The loop over tiles belongs into the kernel: each block makes n / 64 of them.",
                 case=EVERY,
             ),
-            roles_apart(0.4),
+            roles_apart(0.3),
             Budget(
                 "barriers",
                 lambda sizes: 9 * strips(sizes),
-                0.4,
+                0.3,
                 "block barriers",
                 naive=lambda sizes: 9 * strips(sizes) * (1 + tiles(sizes)),
                 why="one for each of 9 warps: the mbarriers are initialised",
@@ -346,12 +361,12 @@ EXERCISES: tuple[Exercise, ...] = (
                 phases_in_turn,
                 0.4,
                 "phases of an mbarrier",
-                naive=lambda sizes: tiles(sizes) * steps(sizes),
+                naive=lambda sizes: -(-tiles(sizes) * steps(sizes) // 2),  # two slots
                 why="3 slots, used in turn by all tiles of a block",
                 advice="Number the steps of a block through all of its tiles: step p is in slot p % 3.",
                 case=EVERY,
             ),
-            _products(0.3, 16),
+            _products(0.2, 16),
             copies_budget(0.2, partial(copies, TILE)),
             _by_threads(0.1, "shared_load_requests", "loads from shared memory"),
         ),
