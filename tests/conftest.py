@@ -58,12 +58,21 @@ THOROUGH = tuple(
         "update/",
     )
 )  # fmt: skip
+LONGEST_NAME = 500  # characters of a parameter in the name of a test
 NO_GPU = "no NVIDIA GPU here"
 NO_BROWSER = "no Chromium here, or no Playwright"
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.register(costs)
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A text of thousands of characters is named by how it begins; every process sends the names of all tests."""
+    if isinstance(val, str | bytes) and len(val) > LONGEST_NAME:
+        begins = val[:20] if isinstance(val, str) else val[:20].decode("latin-1")
+        return f"{begins}… of {len(val)}"
+    return None
 
 
 @pytest.fixture(autouse=True)

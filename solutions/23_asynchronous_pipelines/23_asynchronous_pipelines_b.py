@@ -226,7 +226,7 @@ except Exception as error:
 # __global__ void kernel(const __grid_constant__ CUtensorMap a, …)
 # ```
 #
-# In CUDA the host calls `cuTensorMapEncodeTiled`, which takes eleven arguments, innermost dimension first.
+# In CUDA the host calls `cuTensorMapEncodeTiled`, which takes twelve arguments, innermost dimension first.
 # `gpulab.tensor_map(array, box, swizzle)` makes the same map in the order that NumPy uses. In the kernel, the
 # coordinates of the box's first element are in elements, innermost first:
 #

@@ -309,7 +309,7 @@ def test_a_file_without_counts_is_refused_in_words(text: str, tmp_path: Path) ->
 
 def test_another_compiler_is_named_where_counts_differ(tmp_path: Path) -> None:
     file = tmp_path / "counts" / "test_x.json"
-    ones = dict.fromkeys(snapshots.METRICS, 1)
+    ones = dict.fromkeys(snapshots.LISTED, 1)
     snapshots.write(file, {"test_x": {"A100": snapshots.entry({"add": ones}, {"add": "NVVM 12.9"})}})
     now = snapshots.entry({"add": ones | {"flops": 2}, "sub": ones}, {"add": "NVVM 13.5", "sub": "NVVM 13.5"})
     with pytest.raises(snapshots.CountsDiffer) as differ:

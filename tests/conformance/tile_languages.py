@@ -59,7 +59,13 @@ def run(program: Program, folder: Path) -> Outcome:
         file = Path(temporary) / f"{Path(program.path).stem}.py"
         file.write_text(script(program, folder), encoding="utf-8")
         command = [sys.executable, "-m", "gpulab", "run", "--gpu", program.gpu, str(file)]
-        paths = [str(REPOSITORY), str((folder / program.path).parent), str(folder), str(folder.parent)]
+        paths = [
+            str(REPOSITORY),
+            str((folder / program.path).parent),
+            str(folder),
+            str(folder.parent),
+            str(folder / "cute"),
+        ]
         before = time.process_time(), os.times().children_user
         try:
             done = subprocess.run(

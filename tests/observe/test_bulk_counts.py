@@ -132,6 +132,9 @@ def test_waits_for_the_cluster_are_no_barriers_of_the_block() -> None:
     launch(text, out, 8, 64, cluster=(4, 1, 1), observers=[watcher])
     assert watcher.counts.total("warps", "cluster_barrier") == 2 * 16
     assert watcher.counts.total("warps", "barrier") == 16
+    kinds = dict(zip([i.opcode for i in watcher.counts.instructions], watcher.counts.kinds, strict=True))
+    assert kinds["barrier.cluster.arrive.aligned"] == ("other", "")
+    assert kinds["barrier.cluster.wait.aligned"] == ("cluster_barrier", "")
 
 
 def test_what_blocks_send_each_other_is_counted_as_bytes_between_them() -> None:
