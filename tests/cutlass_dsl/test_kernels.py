@@ -411,7 +411,7 @@ def test_sizes_that_a_fake_tensor_leaves_open_come_with_the_call(
     double = cute.compile(kernels.doubling_rows, *fakes, options="--enable-tvm-ffi")
     a = np.arange(64, dtype=np.float32).reshape((4, 16), order="C" if order == (1, 0) else "F")
     c = np.zeros_like(a, order="K")
-    double(a, c)
+    double(a, from_dlpack(c))
     np.testing.assert_array_equal(c, 2 * a)
     with pytest.raises(LaunchError, match="was compiled for Float32 of shape"):
         double(np.zeros((4, 16, 1), np.float32), c)

@@ -55,7 +55,7 @@ class Filled:
     def __init__(self, array: Any, fake: Any):
         from cutlass.cute.runtime import from_dlpack
 
-        self._tensor = from_dlpack(array)
+        self._tensor = array if hasattr(array, "load_dltensor") else from_dlpack(array)
         known = zip((*fake.shape, *fake.stride), (*self._tensor.shape, *self._tensor.stride), strict=True)
         left_open = [(value, wanted.width) for wanted, value in known if hasattr(wanted, "width")]
         words = "".join("i" if width == WORD else "q" for _, width in left_open)
