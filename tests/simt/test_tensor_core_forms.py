@@ -12,6 +12,7 @@ from gpulab.simulator import ptx, simt
 from gpulab.simulator.compile.ptxas import link
 from gpulab.simulator.simt.errors import WrongMatrix, WrongTensorMemory
 
+from .layouts import swizzled_bit_by_bit
 from .tensor_core_kernels import COLUMNS, SHARED_BYTES, instruction_descriptor, kernel, run, shared_descriptor
 from .test_tensor_cores import (
     D_NUMBERS,
@@ -23,6 +24,7 @@ from .test_tensor_cores import (
     fault,
     halves,
     image_of,
+    mma,
     operand,
     same,
     small_number,
@@ -264,6 +266,33 @@ def test_a_load_brings_the_smallest_or_largest_of_what_it_loads(how, choose):
     for lane in range(128):
         assert int(found[lane, 256]) == choose(before[0, lane, :4])
     assert (found[:, 260:264] == before[0, :, :4]).all()
+
+
+# ---- operands swizzled in pieces of 32 bytes ------------------------------------------------------
+
+
+def test_mn_major_tf32_lies_in_pieces_of_32_bytes_with_a_pattern_of_four_rows():
+    """A (128 rows, 8 of k) as TMA brings it with CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B: 32 numbers of a k side by
+    side, four of k below each other, then the next four of k, then the next 32 rows."""
+    generator = np.random.default_rng(4)
+    a, b = (generator.integers(-4, 5, (rows, 8)).astype(np.float32) for rows in (128, 64))
+    image = np.zeros((1, SHARED_BYTES), np.uint8)
+    for start, matrix in ((0, a), (16384, b)):
+        for (row, k), value in np.ndenumerate(matrix):
+            at = start + row // 32 * 1024 + k // 4 * 512 + k % 4 * 128 + row % 32 * 4
+            at = swizzled_bit_by_bit(at, 128, 1)
+            image[0, at : at + 4] = np.frombuffer(value.tobytes(), np.uint8)
+    first, second = (shared_descriptor(start, 1024, 512) | 1 << 61 for start in (0, 16384))
+    descriptor = instruction_descriptor(128, 64, 1, 2, 2, mn_major=(1, 1))
+    named = {"first": first, "second": second, "descriptor": descriptor}
+    found = run(kernel(mma("tf32")), image, **named)[0, :, :64].view(np.float32)
+    assert (found == a @ b.T).all()
+    fault(
+        kernel(mma("tf32")),
+        WrongMatrix,
+        "Only MN-major operands are swizzled in pieces of 32 bytes",
+        **PLAIN | {"first": first, "descriptor": instruction_descriptor(128, 64, 1, 2, 2)},
+    )
 
 
 # ---- rows that move ------------------------------------------------------------------------------
