@@ -119,7 +119,7 @@ FAMILIES = (
     ),
     Family(
         ("atom", "red"),
-        "32- and 64-bit integers, f16, f32, f64",
+        "32- and 64-bit integers, f16, f32, f64; bf16, f16x2, bf16x2 (add, min, max)",
         "in the order of blocks, warps and lanes: same result every time",
         TEST_MEMORY,
     ),

@@ -1,6 +1,7 @@
 """Runs what lab 11 shows of JAX, and writes what it printed to recorded.json beside the lab's exercises.
 
-Run ``python docs/make_recorded.py`` after a change of these cells, where JAX is installed and runs on a CPU.
+Run ``python docs/make_recorded.py`` after a change of these cells, where JAX runs on a CPU:
+``.venv/bin/pip install -c constraints.txt -e ".[jax]"`` installs the pinned release.
 A test fails until the recording is one of the current cells.
 """
 

@@ -71,3 +71,16 @@ def test_make_test_runs_the_first_cases_of_each_kind_and_make_test_all_every_cas
     assert [case.id for case in cases if case.marks] == ["A3"]
     (pair,) = first_of_each([("lab", "exercise")], kind=lambda pair: pair[0], name=lambda pair: pair[1])
     assert pair.values == ("lab", "exercise")
+
+
+def test_a_long_parameter_does_not_make_a_long_name(tmp_path: Path) -> None:
+    (tmp_path / "test_long.py").write_text(
+        "import pytest\n\n@pytest.mark.parametrize('x', ['[' * 1000, b'\\xff' * 1000, 'short'])\ndef test(x): ...\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider"],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    names = [line for line in done.stdout.splitlines() if "::" in line]
+    assert len(names) == 3 and all(len(name) < 100 for name in names), done.stdout
+    assert "of 1000" in names[0] and "[short]" in names[2]

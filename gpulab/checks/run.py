@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.foundation.errors import Message
+from gpulab.foundation.errors import Message, speech
 from gpulab.foundation.strict import uncontrolled
 from gpulab.frontends.cuda.arrays import DeviceArray
 from gpulab.frontends.cuda.transfers import to_device
@@ -159,6 +159,8 @@ def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
         return (kind(messages.empty(error.kernel)),)
     if isinstance(error, Message | SimulationError):
         return (Detail(str(error)),)
+    if words := speech(error):
+        return (Detail(words),)
     if isinstance(error, NotImplementedError):
         return (Unwritten(messages.empty(name_of(fn))),)
     if isinstance(error, TypeError) and _is_ours(error) and f"{name_of(fn)}() " in str(error):

@@ -1150,9 +1150,9 @@ gpulab.plot.bars(
 # **Why.** Tiles save nine tenths of this traffic, and with it battery, because the chip's own memory takes less energy
 # than DRAM. It is the idea of lab 04's tiles in shared memory.
 #
-# - **Phones.** Arm's largest GPUs are called **Immortalis**: a Mali with a unit for rays in each core. Arm says that
-#   it takes 4 % of the core's area (Arm, announcement of the Immortalis-G715, 2022). Neural networks often run on a
-#   separate unit, an **NPU**.
+# - **Phones.** Arm's largest GPUs have a unit for rays in each core. From 2022 to 2024 they were called
+#   **Immortalis**, and since 2025 *Mali Ultra* (Arm, "Mali G1-Ultra"). The first unit took 4 % of the core's area
+#   (Arm, announcement of the Immortalis-G715, 2022). Neural networks often run on a separate unit, an **NPU**.
 # - **Laptops.** An Intel or AMD GPU on the CPU's chip shares its DRAM. An RTX 4060 Laptop draws 35 to 115 W,
 #   depending on the maker of the laptop (NVIDIA, laptop specifications). So a card's name does not tell you its
 #   figures.

@@ -114,8 +114,8 @@ gpulab.show(report)
 #
 # A **shuffle** passes a value from a register of one lane to another lane (lab 05). **Shared memory** is small
 # and fast, and each block has its own (the detective below uses it). The **compute capability** is the number of
-# a GPU's generation, 8.0 for an A100. The limits of a block are the same from 7.0 to 12.0, but what an SM can
-# hold at once differs (section 4).
+# a GPU's generation, 8.0 for an A100. A block has the same limits of threads from 7.0 to 12.0, but its limit of
+# shared memory and what an SM can hold at once differ (section 4).
 
 # %% [markdown]
 # ## 2 · Any number of elements: the grid-stride loop

@@ -655,9 +655,10 @@ plot.picture(
 # in its header). What usually runs is implicit GEMM on tensor cores.
 #
 # A library tries several ways and remembers the best: `torch.backends.cudnn.benchmark = True` times the algorithms at
-# the first call with each shape. It may choose differently next time, so it contradicts `deterministic = True`. For
-# reproducible runs use `torch.use_deterministic_algorithms(True)`. Some algorithms need **workspace**, which is
-# memory besides input and output, and they are not used where there is too little.
+# the first call with each shape. With `deterministic = True` it only tries algorithms that repeat their results, but
+# it may choose another of them next time, with other last bits. For reproducible runs leave it off, and use
+# `torch.use_deterministic_algorithms(True)`. Some algorithms need **workspace**, which is memory besides input and
+# output, and they are not used where there is too little.
 #
 # ## 8 · Who has written it already
 #
@@ -864,7 +865,8 @@ gpulab.recap("07")
 # - *A final `synchronize()` makes streams safe.* It comes after the race.
 # - *Unified memory could oversubscribe from CUDA 6 on.* It could from Pascal and CUDA 8 on.
 # - *Memory compression is automatic and makes room.* It must be requested, and it saves bandwidth, not space.
-# - *cuDNN: `benchmark = True` and `deterministic = True` give reproducible speed.* They contradict each other.
+# - *cuDNN: `benchmark = True` and `deterministic = True` give reproducible speed.* Each algorithm repeats its
+#   results, but the benchmark may choose another one in the next run.
 # - *Fuse convolution, ReLU, batch norm.* In this order nothing can be folded, because the norm must follow the
 #   convolution.
 # - *cuDNN's `cudnnActivationForward` has GELU.* It does not. The graph interface has it.

@@ -1382,9 +1382,9 @@ plot.bars(
 # %% [markdown]
 # ## Beyond · A row that does not fit
 #
-# This task is open-ended and ungraded. No block holds a row of 65,536 numbers, so a kernel must work in pieces. The
-# figure of merit is **bytes moved per element** of its softmax. Online softmax (lab 05) finds the maximum and the sum
-# in one pass. Can you read each element less than twice?
+# This task is open-ended and ungraded. A row of 65,536 float32 numbers takes 256 KB, as much as all registers of an
+# SM, so a kernel must work in pieces. The figure of merit is **bytes moved per element** of its softmax. Online
+# softmax (lab 05) finds the maximum and the sum in one pass. Can you read each element less than twice?
 #
 # | method | bytes moved per element |
 # |---|---|

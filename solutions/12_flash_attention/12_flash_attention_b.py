@@ -438,7 +438,7 @@ plot.bars(
 #
 # | call | what it does |
 # |---|---|
-# | `tl.dot(a, b)` | multiplies two blocks of float16 with float32 sums; their sides are at least 16 |
+# | `tl.dot(a, b)` | multiplies two blocks of float16 with float32 sums; the side that they share is at least 16 |
 # | `tl.trans(b)` | transposes a block |
 # | `tl.max(x, 1)` and `tl.sum(x, 1)` | reduce the rows of a block |
 # | `tl.full((64,), -float("inf"), tl.float32)` | makes a block, here of 64 numbers that are −∞ |
@@ -819,6 +819,12 @@ error = np.abs(results[0].copy_to_host() - output.detach().numpy()).max()
 each = 32 * measured["instructions"] / (256**2 * 2 * D)
 print(
     f"{each:.2f} instructions per multiply-add" if error < 1e-5 else f"not attention yet: error {error:.0e}"
+)
+known = {"flash": 3.1, "seldom": 2.0, "ours": 1.65, "bound": 1.25}
+plot.bars(
+    known | ({"yours": each} if error < 1e-5 else {}),
+    "instructions per multiply-add",
+    caption="Your kernel appears here as soon as it computes attention.",
 )
 
 # %% [markdown]

@@ -945,7 +945,15 @@ print(f"one dist.all_reduce of the gradient: {busiest(distributed.run(averaged, 
 # | bound without compression | 1.5 · 6,676 |
 
 # %%
-# Your pipeline.
+# Your pipeline. Put the bytes of its busiest rank in a step into `mine`.
+mine = None
+
+known = {"every micro-batch": 2 * 3 * 6676, "once a step": 3 * 6676, "ring and bound": 1.5 * 6676}
+plot.bars(
+    known | ({"yours": mine} if mine else {}),
+    "bytes per step",
+    caption="Your pipeline appears here as soon as `mine` has a value.",
+)
 
 # %% [markdown]
 # ## Recap of lab 15

@@ -807,7 +807,7 @@ gpulab.plot.bars(
 # | **Meta** | 2022 | RSC with 6,080 A100s at first, and 16,000 when finished (blog) |
 # | | 2024 | Llama 3 on up to 16,384 H100s of a RoCE cluster of 24,000. Pods of 3,072 GPUs have full bisection, with 1 : 7 oversubscription above (9) |
 # | **Google** | 2023 | Gemini Ultra on TPUv4 pods in several data centres, with synchronous training steps (12) |
-# | **ByteDance** | 2024 | 12,288 GPUs at 55 % MFU on a 175B model, with over 100 restarts (13) |
+# | **ByteDance** | 2024 | 12,288 GPUs at 55 % MFU on a 175B model; another run of weeks on over 10,000 GPUs was restarted over 100 times (13) |
 # | **Anthropic** | October 2025 | announces the use of up to a million TPUs ("Expanding our use of Google Cloud TPUs and Services"), without a description of the network |
 #
 # **Storage** is part of a cluster. A token id takes 2 bytes, or 4 if the vocabulary has more than 65,536

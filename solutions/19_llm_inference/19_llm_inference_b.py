@@ -811,7 +811,7 @@ print(
 # | runs on | GPUs of several makers, CPUs | GPUs of several makers, CPUs | NVIDIA GPUs | chips of several makers | CPUs, Apple, most GPUs |
 # | paged cache, prefix reuse | yes | yes, with a tree of prefixes | yes | yes | cache in slots, prefix reuse |
 # | continuous batching | yes | yes | yes ("in-flight") | yes | yes (llama-server) |
-# | speculation | n-gram, EAGLE, draft | n-gram, draft, EAGLE, MTP | n-gram, draft, EAGLE, MTP | n-gram, Medusa | draft, lookup |
+# | speculation | n-gram, draft, EAGLE, MTP | n-gram, draft, EAGLE, MTP | n-gram, draft, EAGLE, MTP | n-gram, Medusa | draft, lookup |
 # | CUDA graphs | yes | yes | yes | yes | yes, in the CUDA backend |
 # | formats | fp8, int8, int4, NVFP4 | fp8, int8, int4, NVFP4 | fp8, NVFP4, int8, int4 | GPTQ, AWQ, fp8 | GGUF, 2 to 8 bits |
 # | status | V1 engine; V0 was removed | active | now built on PyTorch | **maintenance mode** since 2025 | active |

@@ -1014,8 +1014,74 @@ gpulab.plot.lines(
 # | **Ray Serve** | replicas, routing and scaling in Python; runs vLLM or another engine | several models, pipelines |
 #
 # An engine serves *one base model*, possibly with several LoRA adapters. Several models need several engines behind
-# a router.
-#
+# a router. Here is one in front of three servers on your machine. Two have the small GPT, and one has a copy of it
+# whose weights were rounded to four bits. The router knows names and addresses, and whether a server answers.
+
+# %%
+import copy
+from collections import Counter
+from contextlib import ExitStack
+from itertools import cycle
+
+import torch
+
+
+def answers(url):
+    try:
+        with urllib.request.urlopen(url + "/health", timeout=5) as health:
+            return health.status == 200
+    except OSError:  # nobody listens there, or it says that it is ending
+        return False
+
+
+class Router:
+    """A name leads to servers that take turns; one that does not answer is left out."""
+
+    def __init__(self, servers):
+        self.servers, self.turns = servers, {model: cycle(places) for model, places in servers.items()}
+        self.sent = Counter()
+
+    def complete(self, body):
+        for _ in self.servers[body["model"]]:
+            place = next(self.turns[body["model"]])
+            if answers(place.url):
+                self.sent[place] += 1
+                return json.loads(lines_of(place.url + "/v1/completions", body)[0])["choices"][0]["text"]
+        raise RuntimeError(f"no server for {body['model']!r} answers")
+
+
+rounded = copy.deepcopy(gpt)
+with torch.no_grad():
+    for weight in rounded.parameters():
+        if weight.ndim == 2:
+            step = weight.abs().max() / 7
+            weight.copy_((weight / step).round() * step)
+
+gpulab.need(admit)
+sent = {}
+with ExitStack() as stack:
+    names = {}
+    for name, model in (("stories, first", gpt), ("stories, second", gpt), ("four bits", rounded)):
+        names[stack.enter_context(http.Service(model, admit.decide, Machine(8, 100, reserve=True)))] = name
+    first, second, third = names
+    router = Router({"stories": [first, second], "four bits": [third]})
+    for model in router.servers:
+        print(f"{model:10}", router.complete(question | {"model": model}).strip())
+    for when in ("all three serve", "the first is gone"):
+        router.sent.clear()
+        for _ in range(8):
+            router.complete(question | {"model": "stories"})
+        sent[when] = {name: router.sent[place] for place, name in names.items()}
+        first.close()
+for when, counts in sent.items():
+    print(f"{when:18}", counts)
+gpulab.plot.bars(
+    {f"{name}: {when}": counts[name] for when, counts in sent.items() for name in list(counts)[:2]},
+    "requests for the model stories",
+    caption="Two servers take turns; when one is gone, the router sends everything to the other, and no client notices.",
+)
+
+# %% [markdown]
 # **Predict.** How many of the nine rows contain an engine of their own, that is, run a language model without
 # the help of another row?
 

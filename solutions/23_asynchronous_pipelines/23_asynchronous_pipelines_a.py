@@ -432,7 +432,7 @@ gpulab.need(handshake)
 gpulab.timeline(handshake, (1,), (64,), (four, cp.empty_like(four), cp.int32(4)))
 
 # %% [markdown]
-# It waits for its own loads, because a warp stops until the data of an ordinary load arrive. In part B, a
+# It waits for its own loads, because a warp stops where it first needs what an ordinary load brings. In part B, a
 # producer starts copies and does not wait for them.
 #
 # The sanitizer looks at the kernel twice: as it is, and without the consumer's arrival.

@@ -59,7 +59,13 @@ def run(program: Program, folder: Path) -> Outcome:
         file = Path(temporary) / f"{Path(program.path).stem}.py"
         file.write_text(script(program, folder), encoding="utf-8")
         command = [sys.executable, "-m", "gpulab", "run", "--gpu", program.gpu, str(file)]
-        paths = [str(REPOSITORY), str((folder / program.path).parent), str(folder), str(folder.parent)]
+        paths = [
+            str(REPOSITORY),
+            str((folder / program.path).parent),
+            str(folder),
+            str(folder.parent),
+            str(folder / "cute"),
+        ]
         before = time.process_time(), os.times().children_user
         try:
             done = subprocess.run(
@@ -82,8 +88,7 @@ def page(outcomes: dict[str, list[Outcome]]) -> str:
         "",
         "Examples, tutorials and notebooks of NVIDIA's repositories, run by `gpulab run` on a simulated GPU at small",
         "sizes. A program is right when it ends without an error; each compares its results itself, most with",
-        "PyTorch. Those that ask for apache-tvm-ffi are run without it. Written by",
-        "`python -m tests.conformance.tile_languages`.",
+        "PyTorch. Written by `python -m tests.conformance.tile_languages`.",
     ]
     for face, found in outcomes.items():
         name, package, programs = LANGUAGES[face]

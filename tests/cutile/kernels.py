@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gpulab import tile as ct
 
 INT = ct.Constant[int]
@@ -63,3 +65,32 @@ def padded_softmax(x, y, N: INT):
     row = ct.load(x, index=(ct.bid(0), 0), shape=(1, N), padding_mode=ct.PaddingMode.NEG_INF)
     e = ct.exp(row - ct.max(row, axis=1, keepdims=True))
     ct.store(y, index=(ct.bid(0), 0), tile=e / ct.sum(e, axis=1, keepdims=True))
+
+
+@ct.kernel
+def stores_a_square(x):
+    ct.store(x, index=(0,), tile=ct.zeros((4, 4), ct.float32))
+
+
+@ct.kernel
+def uses_numpy(x):
+    ct.store(x, index=(0,), tile=np.exp(ct.load(x, index=(0,), shape=(16,))))
+
+
+@ct.kernel
+def stores_a_word(x):
+    ct.store(x, index=(0,), tile="word")
+
+
+@ct.kernel
+def asks_a_tile(x):
+    tile = ct.load(x, index=(0,), shape=(16,))
+    if tile > 0:
+        ct.store(x, index=(0,), tile=2 * tile)
+
+
+@ct.kernel
+def makes_a_list(x):
+    tiles = []
+    tiles.append(ct.load(x, index=(0,), shape=(16,)))
+    ct.store(x, index=(0,), tile=tiles[0])

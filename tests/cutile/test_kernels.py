@@ -15,6 +15,7 @@ import gpulab
 from gpulab import cupy as cp
 from gpulab import device, machine, profile, sanitize, trace
 from gpulab import tile as ct
+from gpulab.checks.run import explain
 from gpulab.simulator.compile import cutile
 
 from . import kernels
@@ -212,6 +213,49 @@ def test_a_learners_mistake_comes_back_in_cutiles_own_words(arguments: tuple[Any
         ct.launch(0, (BLOCKS,), kernels.add, (a, a, a, *arguments))
     assert says in str(error.value)
     assert error.value.__cause__ is None and error.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says", "helps"),
+    [
+        ("stores_a_square", "tensor_view rank and tile rank", "as many axes as its array has"),
+        ("uses_numpy", "np.exp(ct.load", "ct.exp, ct.sqrt"),
+        ("stores_a_word", 'ct.store(x, index=(0,), tile="word")', "gives no reason"),
+        ("asks_a_tile", "if tile > 0:", "ct.where chooses"),
+        ("makes_a_list", "tiles = []", "a tuple holds several values"),
+    ],
+)
+def test_a_mistake_is_shown_by_its_line_and_a_cure(wrong: str, says: str, helps: str) -> None:
+    with pytest.raises(Exception) as error:
+        ct.launch(0, (1,), getattr(kernels, wrong), (np.zeros(16, np.float32),))
+    shown = "\n".join(error.value._render_traceback_())
+    assert says in shown and helps in shown
+    assert "gpulab/" not in shown
+    (part,) = explain(error.value, lambda: None)
+    assert part.text == shown
+
+
+def test_a_kernel_in_brackets_is_told_how_cutile_launches() -> None:
+    with pytest.raises(device.LaunchError, match=r"ct\.launch\(stream, grid, add, \(arguments,\)\)"):
+        kernels.add[(1,)]
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (np.arange(128, dtype=np.float32)[::-1], "a runs backwards through memory"),
+        (cp.arange(128, dtype=np.float32)[::-1], "a runs backwards through memory"),
+        (np.broadcast_to(np.float32(1), 128), "read-only, as what np.broadcast_to makes"),
+        (np.array([None] * 128), "cannot take an array of object"),
+        (torch.eye(4).to_sparse(), "cannot take a sparse torch tensor"),
+    ],
+    ids=["backwards", "backwards on the device", "read-only", "objects", "sparse"],
+)
+def test_an_array_that_no_kernel_can_take_is_refused_in_one_line(array: Any, says: str) -> None:
+    out = np.zeros(128, np.float32)
+    with pytest.raises(device.LaunchError) as error:
+        ct.launch(0, (1,), kernels.add, (array, out, out, TILE))
+    assert says in str(error.value)
 
 
 def test_arguments_that_are_no_tuple_are_refused_in_one_line() -> None:

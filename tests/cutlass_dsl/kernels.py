@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+from cuda.bindings.driver import CUstream
+
 from gpulab import cutlass
 from gpulab.cutlass import cute
 from gpulab.cutlass.cute.nvgpu import cpasync, warp
@@ -65,6 +69,17 @@ def reversing_kernel(a: cute.Tensor, c: cute.Tensor):
 @cute.jit
 def reversing(a: cute.Tensor, c: cute.Tensor):
     reversing_kernel(a, c).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+
+@cute.kernel
+def halving_kernel(a: cute.Tensor, c: cute.Tensor):
+    i = cute.arch.thread_idx()[0]
+    c[i] = (a[i].to(cutlass.Float32) * 0.5).to(c.element_type)
+
+
+@cute.jit
+def halving(a: cute.Tensor, c: cute.Tensor):
+    halving_kernel(a, c).launch(grid=(1, 1, 1), block=(64, 1, 1))
 
 
 @cute.kernel
@@ -189,3 +204,86 @@ def racing_in_a_tile_kernel(c: cute.Tensor):
 @cute.jit
 def racing_in_a_tile(c: cute.Tensor):
     racing_in_a_tile_kernel(c).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+
+@cute.kernel
+def adding_when_allowed_kernel(a: cute.Tensor, c: cute.Tensor):
+    i = cute.arch.block_idx()[0] * 32 + cute.arch.thread_idx()[0]
+    cute.arch.griddepcontrol_wait()
+    c[i] = c[i] + a[i]
+    cute.arch.griddepcontrol_launch_dependents()
+
+
+@cute.jit
+def adding_one_after_another(a: cute.Tensor, c: cute.Tensor, times: cutlass.Int32, stream: CUstream):
+    for _ in range(times):
+        adding_when_allowed_kernel(a, c).launch(
+            grid=(cute.size(a) // 32, 1, 1), block=(32, 1, 1), stream=stream, use_pdl=True
+        )
+
+
+@cute.kernel
+def syncing_clusters_kernel(c: cute.Tensor):
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    c[0] = cutlass.Float32(1)
+
+
+@cute.jit
+def syncing_clusters(c: cute.Tensor):
+    syncing_clusters_kernel(c).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+@cute.kernel
+def half_an_index_kernel(c: cute.Tensor):
+    i = cute.arch.thread_idx()[0]
+    c[i / 2] = cutlass.Float32(1)
+
+
+@cute.jit
+def half_an_index(c: cute.Tensor):
+    half_an_index_kernel(c).launch(grid=(1, 1, 1), block=(2, 1, 1))
+
+
+@cute.kernel
+def three_indices_kernel(c: cute.Tensor):
+    i = cute.arch.thread_idx()
+    c[i] = cutlass.Float32(1)
+
+
+@cute.jit
+def three_indices(c: cute.Tensor):
+    three_indices_kernel(c).launch(grid=(1, 1, 1), block=(2, 1, 1))
+
+
+@cute.kernel
+def pythons_math_kernel(c: cute.Tensor):
+    i = cute.arch.thread_idx()[0]
+    c[i] = math.sqrt(c[i])
+
+
+@cute.jit
+def pythons_math(c: cute.Tensor):
+    pythons_math_kernel(c).launch(grid=(1, 1, 1), block=(2, 1, 1))
+
+
+@cute.kernel
+def leaving_early_kernel(c: cute.Tensor):
+    i = cute.arch.thread_idx()[0]
+    if i > 0:
+        return
+    c[i] = cutlass.Float32(1)
+
+
+@cute.jit
+def leaving_early(c: cute.Tensor):
+    leaving_early_kernel(c).launch(grid=(1, 1, 1), block=(2, 1, 1))
+
+
+def not_a_kernel(c: cute.Tensor):
+    c[0] = cutlass.Float32(1)
+
+
+@cute.jit
+def launching_what_is_no_kernel(c: cute.Tensor):
+    not_a_kernel(c).launch(grid=(1, 1, 1), block=(1, 1, 1))

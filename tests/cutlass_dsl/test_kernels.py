@@ -14,6 +14,7 @@ pytest.importorskip("nvidia_cutlass_dsl", reason="CuTe DSL is not installed")
 
 from gpulab import cupy as cp
 from gpulab import cutlass, device, machine, profile, sanitize, trace
+from gpulab.checks.run import explain
 from gpulab.cutlass import cute
 from gpulab.cutlass.cute.runtime import from_dlpack
 from gpulab.simulator import simt
@@ -211,6 +212,82 @@ def test_a_learners_mistake_comes_back_in_the_languages_own_words() -> None:
     assert "gpulab" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "says", "helps"),
+    [
+        ("half_an_index", r"line \d+\n.*c\[i / 2\]", "// a whole number"),
+        ("three_indices", r"line \d+\n.*c\[i\]", r"cute\.arch\.thread_idx\(\)\[0\]"),
+        ("pythons_math", r"c\[i\] = math\.sqrt", r"cute\.math has exp, sqrt"),
+        ("leaving_early", r"return\n.*\^\^", r"write `if const_expr\(\.\.\.\)`"),
+        (
+            "syncing_clusters",
+            r"kernel, line \d+\n.*cluster_\w+\(\)\nsm_80",
+            r"gpulab\.start\(gpu=\"H100\"\)",
+        ),
+        (
+            "launching_what_is_no_kernel",
+            r"line \d+\n.*not_a_kernel\(c\)",
+            r"Is @cute\.kernel in the line above",
+        ),
+    ],
+)
+def test_a_mistake_is_shown_by_its_line_and_a_cure_and_none_of_our_code(
+    wrong: str, says: str, helps: str
+) -> None:
+    with pytest.raises(Exception) as error:
+        getattr(kernels, wrong)(from_dlpack(np.zeros(4, np.float32)))
+    shown = "\n".join(error.value._render_traceback_())
+    assert re.search(says, shown), shown
+    assert re.search(helps, shown), shown
+    assert "gpulab/" not in shown and "\x1b" not in shown
+    (part,) = explain(error.value, getattr(kernels, wrong))
+    assert part.text == shown
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros(2, np.float32), torch.zeros(2), [1.0]], ids=["NumPy", "PyTorch", "list"]
+)
+def test_an_array_where_a_tensor_is_annotated_leads_to_from_dlpack(array: Any) -> None:
+    with pytest.raises(Exception, match="annotation") as error:
+        kernels.racing(array)
+    shown = "\n".join(error.value._render_traceback_())
+    assert "kernels.racing(array)" in shown
+    assert "give it from_dlpack(x)" in shown
+    assert "gpulab/" not in shown
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (
+            np.zeros(64, np.float64),
+            "a is Float64 of shape (64); this function was compiled for Float32 of shape (64)",
+        ),
+        (np.zeros(64, np.int32), "a is Int32 of shape (64)"),
+        (torch.zeros(32), "a is Float32 of shape (32)"),
+        (cp.zeros((8, 8), np.float32), "a is Float32 of shape (8, 8)"),
+    ],
+    ids=["wider", "whole", "smaller", "2-D"],
+)
+def test_a_compiled_function_refuses_arrays_that_it_would_misread(array: Any, says: str) -> None:
+    a = from_dlpack(np.zeros(64, np.float32))
+    reverse = cute.compile(kernels.reversing, a, a)
+    with pytest.raises(LaunchError) as error:
+        reverse(array, a)
+    assert says in str(error.value)
+    assert "from_dlpack(a).mark_layout_dynamic()" in str(error.value)
+
+
+def test_numbers_that_numpy_has_no_type_for_may_be_given_as_whole_ones() -> None:
+    halves = torch.arange(64).bfloat16()
+    raw = [from_dlpack(np.zeros(64, np.int16)) for _ in range(2)]
+    for tensor in raw:
+        tensor.element_type = cutlass.BFloat16
+    result = np.zeros(64, np.int16)
+    cute.compile(kernels.halving, *raw)(halves.view(torch.int16), result)
+    assert torch.equal(torch.from_numpy(result).view(torch.bfloat16), halves / 2)
+
+
 def test_what_is_no_array_is_refused_in_one_line() -> None:
     with pytest.raises(LaunchError, match="a list is no array that a kernel can take"):
         from_dlpack([1.0, 2.0])
@@ -290,6 +367,35 @@ def test_a_cooperative_launch_that_is_too_large_is_the_languages_own_error() -> 
     with pytest.raises(DSLCudaRuntimeError, match="cudaErrorCooperativeLaunchTooLarge"):
         kernels.cooperative(from_dlpack(np.zeros(2, np.float32)), 100_000)
     kernels.cooperative(from_dlpack(np.zeros(2, np.float32)), 2)
+
+
+def test_dependent_kernels_run_in_order_on_a_stream(gpus: Callable[[str], None]) -> None:
+    """`use_pdl` lets a kernel begin before the one before it has ended; here one follows the other."""
+    from cuda.bindings import driver
+
+    gpus("H100")
+    a, c = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    launches: list[Any] = []
+    with device.current().observed(launches.append):
+        kernels.adding_one_after_another(from_dlpack(a), from_dlpack(c), 3, driver.CUstream(0))
+    np.testing.assert_array_equal(c, 3 * a)
+    assert len(launches) == 3
+    for half in ("wait", "launch_dependents"):
+        assert f"griddepcontrol.{half}" in launches[0].kernel.ptx
+
+
+def test_a_function_for_tvms_interface_is_called_with_arrays_without_that_library() -> None:
+    """Elsewhere ``--enable-tvm-ffi`` needs the library apache-tvm-ffi, so that calls take arrays quickly."""
+    from gpulab.cutlass.cute.runtime import make_fake_compact_tensor
+
+    fake = make_fake_compact_tensor(cutlass.Float32, (64,))
+    made = cute.compile(kernels.reversing, fake, fake, options="--enable-tvm-ffi")
+    a, c = np.arange(64, dtype=np.float32), torch.zeros(64)
+    made(a, c)
+    np.testing.assert_array_equal(c.numpy(), a[::-1])
+    tensor = from_dlpack(a, enable_tvm_ffi=True)
+    kernels.reversing(tensor, from_dlpack(c))
+    np.testing.assert_array_equal(c.numpy(), a[::-1])
 
 
 def test_cudas_driver_says_that_there_is_one_gpu() -> None:

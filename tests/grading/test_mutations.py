@@ -58,7 +58,7 @@ def mark(key: str, value: Any) -> Fault:
     return fault
 
 
-LONG = "x = 1\n" * LARGEST_CELL
+LONG = "#" * (LARGEST_CELL + 1)
 # By name: the fault, and whether the learner's answer survives it.
 FAULTS: dict[str, tuple[Fault, bool]] = {
     "deleted": (delete, False),

@@ -145,6 +145,14 @@ def test_the_gpus_that_the_course_names_are_all_there() -> None:
     assert {"MI300X", "MI325X", "M4 Max"} <= set(hardware.ACCELERATORS)
 
 
+def test_a_b300_has_the_memory_of_its_board_and_a_gb300_that_of_the_chip() -> None:
+    """2.1 TB for eight, and 288 GB; the watts that NVIDIA states are those of the GB300."""
+    b300, gb300 = hardware.find("B300"), hardware.find("GB300")
+    assert (float(b300.dram_bytes), float(gb300.dram_bytes)) == (262.5e9, 288e9)
+    assert float(b300.tdp) == float(gb300.tdp) == 1400
+    assert "GB300" in b300.tdp.note and "allows less" in b300.tdp.note
+
+
 def test_no_int4_rate_is_claimed_from_hopper_on() -> None:
     for name in ("H100", "H200", "B200", "RTX 5090"):
         with pytest.raises(ValueError, match="no rate for 'int4'"):

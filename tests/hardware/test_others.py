@@ -1,6 +1,7 @@
 """CPUs, links and accelerators of other makers: figures that agree with each other, one direction of a link."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -179,6 +180,12 @@ def test_the_rates_of_an_mi355x_are_its_units_and_clock() -> None:
     assert float(mi355x.vector["float32"]) == pytest.approx(cycles * 256, rel=1e-3)
     for dtype, flops in (("float16", 4096), ("float8", 8192), ("float4", 16384)):
         assert float(mi355x.dense[dtype]) == pytest.approx(cycles * flops, rel=1e-3)
+
+
+def test_the_matrix_units_of_a_tpu_are_256_wide_since_the_v6e() -> None:
+    assert hardware.accelerator("TPU v6e").units.note == "of 256 × 256, in one TensorCore"
+    lab = Path(__file__).parents[2] / "solutions" / "02_gpu_architecture" / "02_gpu_architecture_a.py"
+    assert "128 × 128 up to the v5p, and 256 × 256 since the v6e" in lab.read_text(encoding="utf-8")
 
 
 def test_a_tpu7x_has_five_times_the_float8_rate_of_a_v6e_and_its_memory_four_and_a_half() -> None:

@@ -6,10 +6,12 @@ import ast
 import importlib.util
 import json
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
 
 from gpulab.content.lab_11_triton_and_fusion import recorded
 from gpulab.foundation.errors import Message
@@ -59,6 +61,7 @@ def test_without_jax_the_recording_is_shown_and_called_one(without_jax, capsys, 
     assert recorded.recorded("jax")(softmax_in_pallas)() == 1
     said = capsys.readouterr().out
     assert said.startswith("RECORDED with jax 1, because jax is not installed here.")
+    assert "`%pip install jax==1`" in said, "another version may print something else"
     assert said.endswith("\n\nseen\n")
 
 
@@ -66,7 +69,7 @@ def test_code_that_was_not_recorded_shows_nothing_without_jax(without_jax, capsy
     def softmax_in_pallas():
         return 8
 
-    with pytest.raises(Message, match="%pip install jax"):
+    with pytest.raises(Message, match="%pip install jax=="):
         recorded.recorded("jax")(softmax_in_pallas)()
     assert capsys.readouterr().out == ""
 
@@ -78,6 +81,18 @@ def test_xla_on_a_cpu_makes_four_pieces_that_move_five_elements_where_hlo_moves_
     # difference and exponential: 2, sum: 1 and a row, reciprocal: 2 rows, product: 2 and a row
     assert moved(hlo["compiled"]) == 5 * elements + 4 * rows
     assert round(moved(hlo["written"]) / elements) == 12
+
+
+def test_the_extra_and_its_pins_are_of_the_release_that_was_recorded():
+    (release,) = {entry["with"] for entry in ENTRIES.values()}
+    version = release.removeprefix("jax ").removesuffix(" on a CPU")
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (asked,) = extra["optional-dependencies"]["jax"]
+    assert Requirement(asked).specifier.contains(version)
+    following = ".".join([*version.split(".")[:1], str(int(version.split(".")[1]) + 1), "0"])
+    assert not Requirement(asked).specifier.contains(following), "the next release may print something else"
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert {f"jax=={version}", f"jaxlib=={version}"} <= set(pins)
 
 
 def test_with_jax_the_cells_return_what_was_recorded():

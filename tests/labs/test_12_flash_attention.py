@@ -346,3 +346,18 @@ def test_the_picture_of_lanes_and_registers_is_that_of_the_machine():
     cp.RawKernel(BY_TABLES, "product")((1,), (32,), (cp.asarray(a), cp.asarray(b), d, *at))
     np.testing.assert_array_equal(cp.asnumpy(d), a.astype(np.float32) @ b.astype(np.float32))
     assert all(map(np.array_equal, tables["scores_of"], tables["left_factor"]))
+
+
+def test_only_the_side_that_two_blocks_share_must_be_16_for_a_dot_in_triton():
+    """The table of functions of part B says so; m and n were tied to 16, too, before version 3.5."""
+    compiler = pytest.importorskip("triton.backends.nvidia.compiler")
+    core = pytest.importorskip("triton.language").core
+    block = core.block_type(core.float16, [16, 16])
+    assert compiler.min_dot_size(None)(block, block) == (1, 1, 16)
+    (row,) = (
+        line
+        for c in notebooks.cells(LAB, "markdown")
+        for line in c.source.splitlines()
+        if "`tl.dot(a, b)`" in line
+    )
+    assert row.endswith("the side that they share is at least 16 |")

@@ -333,7 +333,7 @@ def told(watch: Caches, kind: str, block: int, addresses: np.ndarray) -> None:
         st.tuples(
             st.sampled_from(["load", "load", "store", "atomic"]),
             st.integers(0, 5),  # block
-            st.integers(0, 400),  # where
+            st.integers(0, 12) | st.integers(0, 400),  # where
             st.sampled_from([0, 4, 32, 128, 132]),  # bytes from lane to lane
         ),
         min_size=1,
@@ -353,3 +353,16 @@ def test_the_caches_do_what_a_second_model_does(warps, l1, l2, sms):
     watch.end()
     found = replace(watch.traffic, hottest=0, l2_lines=0)
     assert found == walked(accesses, l1, l2, sms)
+
+
+@pytest.mark.parametrize(
+    ("kind", "block", "hits"),
+    [("atomic", 0, 0), ("atomic", 1, 1), ("store", 0, 1)],
+    ids=["atomic", "atomic of another SM", "store"],
+)
+def test_only_an_atomic_takes_its_line_out_of_the_l1_of_its_sm(kind, block, hits):
+    watch, line = Caches(small(LINE * WAYS, 2 * LINE * WAYS, 2)), np.zeros(BLOCK, np.int64)
+    for what, of in (("load", 0), (kind, block), ("load", 0)):
+        told(watch, what, of, line)
+    watch.end()
+    assert watch.traffic.l1_hits == hits

@@ -104,6 +104,7 @@ def test_a_multicast_is_read_once() -> None:
     assert np.array_equal(found.reshape(8, 32), np.tile(np.arange(32), (8, 1)))
     assert row(watcher.counts, "bulk_load") == {"requests": 2, "bytes": 256, "sectors": 8, "ideal_sectors": 8}
     assert watcher.counts.total("bytes", space="cluster") == 0
+    assert watcher.counts.most_loaded == 128  # of the block that sends; the others get them
 
 
 @pytest.mark.parametrize(
@@ -132,6 +133,9 @@ def test_waits_for_the_cluster_are_no_barriers_of_the_block() -> None:
     launch(text, out, 8, 64, cluster=(4, 1, 1), observers=[watcher])
     assert watcher.counts.total("warps", "cluster_barrier") == 2 * 16
     assert watcher.counts.total("warps", "barrier") == 16
+    kinds = dict(zip([i.opcode for i in watcher.counts.instructions], watcher.counts.kinds, strict=True))
+    assert kinds["barrier.cluster.arrive.aligned"] == ("other", "")
+    assert kinds["barrier.cluster.wait.aligned"] == ("cluster_barrier", "")
 
 
 def test_what_blocks_send_each_other_is_counted_as_bytes_between_them() -> None:

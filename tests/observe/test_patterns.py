@@ -125,3 +125,29 @@ def test_a_warp_is_split_where_some_of_its_lanes_go_and_some_stay(seed):
         == compiled_patterns.split(taken, lanes)
         == sum(len(w) == 2 for w in ways)
     )
+
+
+@settings(max_examples=40)
+@given(seed=seeds)
+def test_each_bulk_copy_takes_the_sectors_of_its_own_elements(seed):
+    rng = np.random.default_rng(seed)
+    size, shape = int(rng.choice([1, 2, 4, 8, 16])), (int(rng.integers(1, 4)), int(rng.integers(1, 40)))
+    address = rng.integers(0, rng.choice([20, 2000]), shape) * size
+    if rng.integers(2):  # most of them alike: the same shape, whole sectors further on
+        address[1:] = address[0] + 32 * rng.integers(0, 40, (shape[0] - 1, 1))
+    if rng.integers(2):
+        address[-1, -1] += 32 * int(rng.integers(1, 40))
+    inside = rng.random(shape) < 0.7 if rng.integers(2) else None
+    there = np.ones(shape, bool) if inside is None else inside
+    copies = [row[on].tolist() for row, on in zip(address, there, strict=True)]
+    moved = sum(size * len(copy) for copy in copies)
+    touched = sum(len({a // 32 for a in copy}) for copy in copies)
+    ideal = sum(-(-size * len(copy) // 32) for copy in copies)
+    assert patterns.box_sectors(address, size, inside) == (moved, touched, ideal)
+
+
+@pytest.mark.parametrize("copies", [1, 2, 3, 5])
+def test_copies_of_one_shape_take_as_many_sectors_each(copies):
+    """Each copy has 7 elements 64 bytes apart, and so a sector for each, whatever the others have."""
+    address = np.arange(copies)[:, None] * 4096 + np.arange(7) * 64
+    assert patterns.box_sectors(address, 8, None) == (copies * 56, copies * 7, copies * 2)

@@ -577,3 +577,48 @@ def test_of_threads_that_all_write_one_element_in_a_loop_one_should():
     one, other = (Touch(None, (0, 0, 0), (lane, 0, 0), lane, WRITE) for lane in (0, 1))
     race = Race("sum_rows", "global", one, other, (0,), 4, "out", repeated=True)
     assert cure(race).startswith("Usual cure: let one thread write the element")
+
+
+@schedules
+@pytest.mark.parametrize(
+    "other, between, found", [(1, "", True), (1, "bar.warp.sync -1;", False), (32, "", False)]
+)
+def test_volatile_accesses_race_within_their_warp_only(other, between, found, schedule):
+    """The last two of four warps write their words and read those of others, all volatile, in both blocks."""
+    body = f"""
+        setp.lt.u32 %p1, %tid, 64; @%p1 bra DONE;
+        mov.u32 %r1, words; shl.b32 %r2, %tid, 2; xor.b32 %r3, %r2, {4 * other};
+        add.u32 %r2, %r2, %r1; add.u32 %r3, %r3, %r1;
+        st.volatile.shared.u32 [%r2], %tid;
+        {between}
+        ld.volatile.shared.u32 %r4, [%r3];
+        DONE:"""
+    text = kernel(body, declarations=".shared .align 4 .b32 words[128];")
+    watcher = Races()
+    launch(text, {"out": np.zeros(1, np.int32)}, 2, 128, schedule=schedule, observers=[watcher])
+    assert [race.within_a_warp for race in watcher.findings] == [True] * found
+
+
+@schedules
+@pytest.mark.parametrize("waits", [True, False], ids=["waited for", "not waited for"])
+def test_what_a_thread_wrote_before_its_commit_comes_before_those_who_wait_for_it(waits, schedule):
+    """In each block thread 37 writes a word and commits to an mbarrier; the other threads read the word."""
+    text = kernel(
+        f"""
+        mov.u32 %r1, bar;
+        setp.ne.u32 %p1, %tid, 0; @%p1 bra MEET;
+        mbarrier.init.shared.b64 [%r1], 1;
+        MEET: bar.sync 0;
+        setp.ne.u32 %p1, %tid, 37; @%p1 bra WAIT;
+        st.shared.u32 [word], %tid;
+        tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r1];
+        bra DONE;
+        WAIT: {"mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0; @!%p2 bra WAIT;" if waits else ""}
+        ld.shared.u32 %r2, [word];
+        DONE:""",
+        declarations=".shared .align 8 .b64 bar;\n.shared .align 4 .b32 word;",
+    ).replace(".target sm_80", ".target sm_100a")
+    watcher = Races()
+    pairs = {"cluster": (2, 1, 1), "schedule": schedule, "observers": [watcher]}
+    launch(text, {"out": np.zeros(1, np.int32)}, 4, 64, **pairs)
+    assert bool(watcher.findings) == (not waits)

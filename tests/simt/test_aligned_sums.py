@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab.simulator.simt import aligned_sums, compiled
-from gpulab.simulator.simt.aligned_sums import exponents, fused_sum, rounded_sum
+from gpulab.simulator.simt.aligned_sums import fused_sum, powers, rounded_sum
 from gpulab.simulator.simt.matrix import ELEMENTS, matrix_product
 
 from .warpgroup_model import one_sum
@@ -52,10 +52,10 @@ def test_a_compiled_sum_is_numpys_bit_for_bit(type_, d_type, bits, shape, seed):
         a, b = (np.where(np.isfinite(x), x, 0) for x in (a, b))
     smallest = ELEMENTS[type_].smallest_exponent
     with np.errstate(all="ignore"):
-        powers = exponents(a, smallest), exponents(b, smallest)
-        top = aligned_sums.sum_exponents(c, d_type)
-        ours = aligned_sums._compiled_sum(a, b, c, *powers, top, bits)
-        numpys = aligned_sums._sum_by_columns(a, b, c, *powers, top, bits)
+        of = powers(a, smallest), powers(b, smallest)
+        top = aligned_sums.sum_powers(c, d_type)
+        ours = compiled.aligned_sum()(a, b, c, *of, top, steps=2.0**bits)
+        numpys = aligned_sums._sum_by_columns(a, b, c, *of, top, bits)
     finite = np.isfinite(numpys)
     assert finite.all() or not seed % 2
     np.testing.assert_array_equal(ours[finite], numpys[finite])
@@ -66,8 +66,8 @@ def test_infinities_and_nan_go_through_a_sum(engine, name):
     engine(name)
     a = np.array([[1.0, np.inf], [np.nan, 1], [1, 1]])
     b, c = np.array([[1.0, 1]]), np.array([[0.0], [0], [-np.inf]])
-    powers = exponents(a, -14), exponents(b, -14)
-    found = rounded_sum(fused_sum(a, b, c, *powers, "f32", 25), "f32")
+    of = powers(a, -14), powers(b, -14)
+    found = rounded_sum(fused_sum(a, b, c, *of, "f32", 25), "f32")
     np.testing.assert_array_equal(found[:, 0], np.array([np.inf, np.nan, -np.inf], np.float32))
 
 

@@ -357,6 +357,24 @@ def test_parameters_lie_at_their_own_alignment():
     assert (out.data.view(np.uint32) == 6537).all()
 
 
+def test_32_bits_of_a_parameters_address_are_enough():
+    """LLVM chooses between parameters by the lower half of their addresses, and loads the chosen one."""
+    text = kernel(
+        f"""
+        setp.ge.u32 %p1, %tid, 16;
+        mov.b32 %r1, first; mov.b32 %r2, second;
+        selp.b32 %r3, %r2, %r1, %p1;
+        ld.param.b32 %r4, [%r3];
+        {element("out")} st.global.u32 [%rd31], %r4;
+        """
+    ).replace(".param .u64 p_out", ".param .u64 p_out, .param .b32 first, .param .b32 second")
+    memory = simt.Memory()
+    out = memory.allocate(128)
+    packed = struct.pack("<Qii", out.address, 11, -22)
+    simt.launch(simt.load(ptx.parse(text)), (1, 1, 1), (32, 1, 1), packed, memory)
+    assert out.data.view(np.int32).tolist() == [11] * 16 + [-22] * 16
+
+
 def test_the_address_of_a_parameter_can_be_taken():
     """A struct that is indexed at run time: each thread takes the element of its own number."""
     text = kernel(
@@ -461,6 +479,34 @@ def test_atomics_happen_one_after_the_other_in_the_order_of_lanes(name, type_, s
         memory[place] = value if kind == "f" else wrapped(value, dtype)
     np.testing.assert_array_equal(found["out"], np.array(old, dtype))
     np.testing.assert_array_equal(found["data"], np.array(memory, dtype))
+
+
+@pytest.mark.parametrize("name", ["add", "min", "max"])
+@pytest.mark.parametrize("type_", ["bf16", "f16x2", "bf16x2"])
+def test_atomics_of_short_and_packed_floats_round_each_sum(name, type_):
+    """1 + 2⁻⁸ is no bfloat16 and 1 + 2⁻¹¹ no half: added one by one they are lost, together they would not be."""
+    half, count = (2.0**-11, 2) if type_ == "f16x2" else (2.0**-8, 2)
+    numbers = [half] * count if name == "add" else [-3.5, 2.5]
+    width = 16 if type_ == "bf16" else 32
+
+    def bits(x):
+        short = np.float16(x).view(np.uint16) if type_ == "f16x2" else np.float32(x).view(np.uint32) >> 16
+        return int(short) * (0x10001 if width == 32 else 1)
+
+    text = kernel(
+        f"""
+        mad.wide.u32 %rd1, %tid, {width // 8}, %given; ld.global.b{width} %v, [%rd1];
+        atom.global.{name}.noftz.{type_} %old, [%sum], %v;
+        """,
+        "given sum",
+        "",
+        f".reg .b{width} %v, %old;",
+    )
+    dtype = np.dtype(f"u{width // 8}")
+    arrays = {"given": np.array([bits(x) for x in numbers], dtype), "sum": np.array([bits(1.0)], dtype)}
+    found = launch(text, arrays, 1, count)["sum"]
+    expected = {"add": 1.0, "min": -3.5, "max": 2.5}[name]
+    assert found.tolist() == [bits(expected)]
 
 
 @both

@@ -553,7 +553,7 @@ _TABLE: tuple[Metric, ...] = (
     Metric(
         "block_load_bytes",
         "B",
-        "bytes of global loads of the block that has most; summed over launches, which run one after another",
+        "bytes that the block that has most loads or copies in; summed over launches, which run in turn",
         fact="block_load_bytes",
     ),
     Metric(

@@ -18,7 +18,7 @@ from gpulab.simulator.compile import CompiledKernel
 from gpulab.simulator.observe import Counters
 
 # Counts of a kernel that are sums over its launches, do not depend on a schedule, and cost time on a GPU.
-METRICS = (
+LISTED = (
     "launches",
     "instructions",
     "global_load_sectors",
@@ -61,7 +61,7 @@ class Ledger:
             if counters.counts is not None:
                 tallies.setdefault(kernel.name, []).append(Tally.of(counters.counts))
         return {
-            kernel: {"launches": len(each)} | {m: _whole(value(m, total(each), {})) for m in METRICS[1:]}
+            kernel: {"launches": len(each)} | {m: _whole(value(m, total(each), {})) for m in LISTED[1:]}
             for kernel, each in tallies.items()
         }
 
@@ -78,8 +78,8 @@ def table(counts: Counts, gpu: str) -> str:
     """A row for each kernel and a column for each metric."""
     if not counts:
         return f"gpulab run: the program launched no kernel on the simulated {gpu}"
-    heads = ["kernel", *(m.replace("_", " ") for m in METRICS)]
-    rows = [[_short(kernel), *(f"{each[m]:,}" for m in METRICS)] for kernel, each in counts.items()]
+    heads = ["kernel", *(m.replace("_", " ") for m in LISTED)]
+    rows = [[_short(kernel), *(f"{each[m]:,}" for m in LISTED)] for kernel, each in counts.items()]
     widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
 
     def line(row: list[str]) -> str:
@@ -124,8 +124,8 @@ def read_budget(path: Path, gpu: str) -> Counts:
     for kernel, each in kernels.items():
         if not isinstance(each, dict) or not all(isinstance(limit, int) for limit in each.values()):
             raise WrongBudget(f"{path}: the counts of {kernel!r} are not whole numbers by metric")
-        if unknown := sorted(set(each) - set(METRICS)):
-            known = ", ".join(METRICS)
+        if unknown := sorted(set(each) - set(LISTED)):
+            known = ", ".join(LISTED)
             raise WrongBudget(f"{path}: {kernel} has a budget for {unknown[0]!r}; known are {known}")
     if found.get("gpu") != gpu:
         raise WrongBudget(f"{path} is a budget for {found.get('gpu')!r}, and this run simulates {gpu!r}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpulab.app.programs.ledger import METRICS, Counts
+from gpulab.app.programs.ledger import LISTED, Counts
 from gpulab.foundation.errors import Message
 
 FOLDER = "gpulab_counts"
@@ -89,7 +89,7 @@ def _differences(before: Counts, now: Counts) -> list[str]:
     found = [f"{kernel} is no longer launched" for kernel in before if kernel not in now]
     found += [f"{kernel} is new" for kernel in now if kernel not in before]
     for kernel in now.keys() & before.keys():
-        for metric in METRICS:
+        for metric in LISTED:
             old, new = before[kernel].get(metric, 0), now[kernel][metric]
             if old != new:
                 change = f" ({(new - old) / old:+.1%})" if old else ""

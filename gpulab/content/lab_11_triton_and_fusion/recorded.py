@@ -47,8 +47,11 @@ def recorded(package: str) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
 
 def _shown(fn: Callable[[], Any], package: str) -> Any:
     """Print what was recorded, and return what was returned. Raises Message for other code."""
-    entry = json.loads(FILE.read_text(encoding="utf-8")).get(fn.__name__)
-    how = f"To run it, put `%pip install {package}` into a cell, run that cell, and restart the kernel."
+    entries = json.loads(FILE.read_text(encoding="utf-8"))
+    entry = entries.get(fn.__name__)
+    made_with = (made["with"].split()[:2] for made in entries.values())  # "jax", "0.10.2"
+    release = next(("==".join(names) for names in made_with if names[0] == package), package)
+    how = f"To run it, put `%pip install {release}` into a cell, run that cell, and restart the kernel."
     if entry is None or entry["code"] != fingerprint(inspect.getsource(fn)):
         raise Message(
             f"{package} is not installed here, and `{fn.__name__}` is not the code whose output was "

@@ -6,6 +6,7 @@
 | tensor.tile | host code, 128 threads | wgmma, one tile | copies | – | 2 a step | 5 |
 | | | | loads by threads | – | 0 | |
 | | | | products | – | 1 for 16 of k | |
+| | | | instructions | m·n·k/32 | m·n·k/128 | |
 | tensor.overlap | host code, 160 threads | wgmma in flight | products in flight | 0 | 4 but at the last | 5 |
 | | | | mixed warps | – | 0 | |
 | | | | barriers | 1 a step | 1 | |
@@ -13,15 +14,18 @@
 | | | | products | – | 1 for 16 of k | |
 | | | | copies | – | 2 a step | |
 | | | | loads by threads | – | 0 | |
+| | | | instructions | – | as tensor.tile | |
 | tensor.pingpong | host code, 288 threads | warpgroups in turn | of one group | all | every other tile | 5 |
 | | | | blocks | 1 a tile | 1 for 64 rows | |
 | | | | phases | 1 a step | 1 for 3 steps | |
 | | | | mixed warps | – | 0 | |
 | | | | barriers | 1 a tile | 1 | |
 | | | | products, copies, loads by threads | – | as tensor.tile | |
+| | | | instructions | m·n·k/32 | m·n·k/64 | |
 | tensor.promote | host code, FP8 | sums in float32 | waits | k/32 | k/128 | 5 |
 | | | | operations | k/32 sums | k/128 sums | |
 | | | | products | – | 1 for 32 of k | |
+| | | | instructions | – | as tensor.tile | |
 | tensor.fence | kernel, corrected | the async proxy | – | – | – | 3 |
 
 Derivations:
@@ -30,7 +34,9 @@ Derivations:
 each. A product is m64n64k16, so four a step; each of the four warps counts it. Threads load nothing: the
 copy engine fills shared memory and the tensor cores read it. If the four products of a step stay in flight
 while those of the step before are waited for, 4 · (steps − 1) / steps are in flight behind a wait on
-average: behind the last wait is nothing.
+average: behind the last wait is nothing. A product can be asked for and never be used, so the first budget
+limits instructions: the float32 lanes need at least m·n·k / 32 of them. A quarter of that is more than eight
+times what `overlap` takes.
 
 **pingpong**: a block makes the n / 64 tiles of 64 rows, with k / 64 steps for each. Two warpgroups take
 turns, so the one that has more makes ⌈tiles / 2⌉ of them, with four products a step. One ring of three slots
@@ -38,6 +44,7 @@ carries all steps of the block: ⌈tiles · steps / 3⌉ phases. An mbarrier by 
 their turn has a phase for every other tile, which is more when a tile has one step. Waiting for parity works
 only one phase ahead. The second warpgroup that does not wait for its turn looks for a step which is
 steps / 3 phases ahead of its mbarrier: with four steps it finds the phase "before the first" and goes on.
+gelu takes some 40 instructions for each number, so half of m·n·k / 32 instructions are allowed.
 
 **promote**: with e4m3 a product is m64n64k32. Hopper keeps 13 fraction bits below the largest term when it
 adds (measured bit for bit by MMA-Sim), so a sum that has grown to S loses up to S · 2⁻¹³ with every
@@ -62,7 +69,7 @@ from gpulab.checks.builders import count, prediction
 from gpulab.checks.compare import answer_words
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Shape, Sizes
-from gpulab.content.pipelines import phases_budget, roles_apart
+from gpulab.content.pipelines import lanes_budget, phases_budget, roles_apart
 
 LAB = "24"
 GPU = "H100"
@@ -227,10 +234,11 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=2e-2,
         budgets=(
+            lanes_budget(0.25),
             copies_budget(0.5, partial(copies, TILE)),
             _by_threads(1, "shared_load_requests", "loads from shared memory"),
             _by_threads(0.5, "global_load_requests", "loads from global memory"),
-            _products(0.5, 16),
+            _products(0.25, 16),
         ),
         hints=(
             "In each step: thread 0 expects 16 KiB and sends two copies; all wait; then `begin_products()`,"
@@ -252,10 +260,11 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=2e-2,
         budgets=(
+            lanes_budget(0.2),
             Budget(
                 "warpgroup_products_in_flight",
                 lambda sizes: 4 * (1 - 1 / steps(sizes)),
-                1.2,
+                1.0,
                 "products in flight",
                 naive=0,
                 sense=">=",
@@ -299,10 +308,11 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=2e-2,
         budgets=(
+            lanes_budget(0.2, 0.5),
             Budget(
                 "warpgroup_products_most",
                 lambda sizes: 4 * steps(sizes) * -(-tiles(sizes) // 2),
-                1.2,
+                1.0,
                 "products of one warpgroup",
                 naive=lambda sizes: 4 * steps(sizes) * tiles(sizes),
                 why="every other tile, four products a step",
@@ -365,7 +375,8 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=tuple(shape(*each) for each in ((64, 64, 1024), (64, 64, 128), (128, 64, 2048))),
         rtol=2e-3,
         budgets=(
-            _products(1, 32),
+            lanes_budget(0.25),
+            _products(0.75, 32),
             Budget(
                 "warpgroup_waits",
                 lambda sizes: products(FP8_STEP, sizes),

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .unseen import unseen
+
 MATRICES = ("LdMatrix", "StMatrix")  # how the names of its operations begin
 
 
@@ -24,6 +26,7 @@ def install() -> None:
     copied = cute.copy
 
     @dsl_user_op
+    @unseen
     def copy(atom: Any, src: Any, dst: Any, *, loc: Any = None, ip: Any = None, **options: Any) -> None:
         shapes = [getattr(each, "shape", None) for each in (src, dst)]
         if type(getattr(atom, "op", None)).__name__.startswith(MATRICES) and not divided_alike(*shapes):

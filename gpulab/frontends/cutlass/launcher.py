@@ -15,8 +15,9 @@ from gpulab.simulator import device as devices
 from gpulab.simulator.compile import cute_dsl
 from gpulab.simulator.device import LaunchError
 
-from . import copies, host, tensors, testing
+from . import copies, expected, host, tensors, testing
 from .runtime import FUNCTIONS
+from .unseen import unseen
 
 
 class _Loading(threading.local):
@@ -34,6 +35,7 @@ def package() -> ModuleType:
     _launch_here()
     host.install()
     tensors.install()
+    expected.install()
     copies.install()
     testing.install()
     return importlib.import_module("cutlass")
@@ -65,10 +67,12 @@ def _launch_here() -> None:
     run = JitExecutor.run_compiled_program
     load = CudaDialectJitCompiledFunction._load_cuda_library
 
+    @unseen
     def run_compiled_program(self: Any, exe_args: list[Any]) -> int | None:
         with driver.enter(tensors.region_at, tensors.labels()), driver.errors_raised():
             return run(self, exe_args)
 
+    @unseen
     def _load_cuda_library(self: Any) -> Any:
         before, _loading.function = _loading.function, self
         try:

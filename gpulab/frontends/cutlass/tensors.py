@@ -21,6 +21,8 @@ from gpulab.simulator import device as devices
 from gpulab.simulator.compile import cute_errors
 from gpulab.simulator.simt import ArrayLabel
 
+from .unseen import unseen
+
 ARRAY = "_gpulab_array"  # the attribute of a CuTe tensor that holds what it was made of
 ON_HOST_ONLY = "host memory space"  # in the compiler's words, where it refuses the first
 _regions: dict[int, tuple[weakref.ref[Any], Region]] = {}  # of tensors that are alive, by their ids
@@ -90,9 +92,10 @@ def install() -> None:
 
     made = runtime._Tensor.__init__
 
+    @unseen
     def __init__(self: Any, tensor: Any, *args: Any, **options: Any) -> None:
         array = tensor.array if isinstance(tensor, driver.exported) else tensor
-        made(self, driver.exported(array), *args, **options)
+        made(self, driver.exported(array), *args, **{**options, "enable_tvm_ffi": False})
         setattr(self, ARRAY, array)
         if _given.on_host and not driver.is_on_device(array):
             say_device(self._dlpack_data, CPU)
@@ -103,6 +106,7 @@ def install() -> None:
 
     pointed = runtime._Pointer.__init__
 
+    @unseen
     def point(self: Any, pointer: int, *args: Any, **options: Any) -> None:
         pointed(self, pointer, *args, **options)
         _point_at(self, pointer)
@@ -110,22 +114,22 @@ def install() -> None:
     arguments_of = ExecutionArgs.generate_execution_args
     types_of, generate = BaseDSL.generate_mlir_function_types, BaseDSL.generate_mlir
 
+    @unseen
     def generate_execution_args(self: Any, args: Any, kwargs: Any) -> Any:
         _name((*self.signature.parameters, *kwargs), (*args, *kwargs.values()))
         return arguments_of(self, args, kwargs)
 
-    def generate_mlir(self: Any, *args: Any, **options: Any) -> Any:
+    @unseen
+    def generate_mlir(self: Any, body: Any, *args: Any, **options: Any) -> Any:
         try:
-            return generate(self, *args, **options)
+            return generate(self, body, *args, **options)
         except Exception as error:
             if ON_HOST_ONLY not in " ".join(str(error).split()):
-                refused = cute_errors.in_words(error)
-                if refused is None:
-                    raise
-                raise refused from error
+                raise cute_errors.in_words(error, body.__code__.co_filename) from None
         with on_host():
-            return generate(self, *args, **options)
+            return generate(self, body, *args, **options)
 
+    @unseen
     def generate_mlir_function_types(self: Any, body: Any, name: str, args: Any, *more: Any) -> Any:
         made = types_of(self, body, name, args, *more)
         _name(body.__code__.co_varnames, args)

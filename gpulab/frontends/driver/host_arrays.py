@@ -82,6 +82,8 @@ def region_of(array: Any) -> Region | None:
         low, high = np.lib.array_utils.byte_bounds(owner)
         return Region(low, high - low, array)
     if hasattr(array, "untyped_storage"):
+        if str(array.layout) != "torch.strided":
+            raise LaunchError("a kernel cannot take a sparse torch tensor. Pass x.to_dense(), or its parts.")
         storage = array.untyped_storage()
         return Region(storage.data_ptr(), storage.nbytes(), storage)
     return None
@@ -119,6 +121,14 @@ def say_device(capsule: Any, kind: int) -> None:
     tensor.device_type, tensor.device_id = kind, 0
 
 
+def _why_not(array: Any, error: BufferError) -> str:
+    """Why NumPy does not hand over an array of its own."""
+    flags = getattr(array, "flags", None)
+    if flags is not None and not flags.writeable:
+        return "this array is read-only, as what np.broadcast_to makes. A kernel takes a copy: x.copy()."
+    return f"a kernel cannot take an array of {array.dtype}: {error}"
+
+
 class exported:
     """An array whose ``__dlpack__`` says that it is on a CUDA device.
 
@@ -145,6 +155,8 @@ class exported:
                 f"a {type(array).__name__} is no array that a kernel can take. Pass a NumPy array, a torch "
                 "tensor, or an array of gpulab.cupy."
             ) from None
+        except BufferError as error:
+            raise LaunchError(_why_not(array, error)) from None
         say_device(capsule, CUDA)
         tensor = _DLManagedTensor.from_address(_pointer_in(capsule, NAME)).tensor
         if self.moved_to is not None:

@@ -9,10 +9,10 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from gpulab.foundation.errors import shorten
+from gpulab.foundation.errors import speaking
 from gpulab.frontends import driver
 from gpulab.simulator import device as devices
-from gpulab.simulator.compile import cutile
+from gpulab.simulator.compile import cutile, cutile_errors
 from gpulab.simulator.device import LaunchError
 from gpulab.simulator.simt import ArrayLabel
 
@@ -53,6 +53,14 @@ def _compile_here() -> None:
         return made
 
     kernel._compile = _compile
+    kernel.__getitem__ = _launched_otherwise
+
+
+def _launched_otherwise(self: Any, grid: Any) -> None:
+    """``kernel[grid]``, as numba and Triton launch."""
+    raise LaunchError(
+        f"cuTile launches by a function: ct.launch(stream, grid, {self._pyfunc.__name__}, (arguments,))."
+    )
 
 
 def launch(stream: Any, grid: Any, kernel: Any, kernel_args: tuple[Any, ...], /, **options: Any) -> None:
@@ -76,7 +84,7 @@ def launch(stream: Any, grid: Any, kernel: Any, kernel_args: tuple[Any, ...], /,
             try:
                 real(0, grid, kernel, moved, **options)
             except refused as error:
-                raise shorten(error) from None
+                raise speaking(error, cutile_errors.in_words(error)) from None
 
 
 class _Given:
@@ -101,6 +109,11 @@ class _Given:
             fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
             return dataclasses.replace(
                 value, **{field: self.moved(f"{name}.{field}", item) for field, item in fields.items()}
+            )
+        if any(stride < 0 for stride in getattr(value, "strides", None) or ()):
+            raise LaunchError(
+                f"{name} runs backwards through memory, as x[::-1] does, and cuTile counts forwards only. "
+                f"Pass a copy: np.ascontiguousarray({name})."
             )
         if driver.is_on_device(value):
             self._label(name, value)

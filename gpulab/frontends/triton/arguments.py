@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from triton._utils import canonicalize_dtype
-from triton.runtime.jit import TensorWrapper
+from triton.language.core import constexpr
+from triton.language.core import dtype as triton_dtype
+from triton.runtime.jit import JITCallable, MockTensor, TensorWrapper
 
 from gpulab.frontends.driver import tensors
 from gpulab.simulator import device as devices
@@ -32,18 +34,68 @@ ELEMENTS = {
     "float8_e4m3fn": "fp8e4nv",
     "float8_e5m2": "fp8e5",
 }
-SCALARS = {"i1": "?", "i32": "i", "i64": "q", "u64": "Q", "fp32": "f"}
+SCALARS = {
+    **{"i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q"},
+    **{"u1": "?", "u8": "B", "u16": "H", "u32": "I", "u64": "Q"},
+    **{"fp16": "e", "fp32": "f", "fp64": "d"},
+}
+INTEGERS = "bhiqBHIQ"
 ALIGNMENT = 16
+Path = tuple[int, ...]
+
+
+class TooLarge(LaunchError, OverflowError):
+    """A number that no integer of a kernel can hold."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument: Triton's type name, its value or device address, and whether it is divisible by 16."""
+    """One argument: Triton's type name, its value or device address, and whether it is divisible by 16.
+
+    One of type "tuple" has its `parts`, and as its value the kind of tuple that was given.
+    """
 
     type: str
     value: Any
     aligned: bool
     label: ArrayLabel | None = None
+    parts: tuple[Argument, ...] = ()
+
+    @property
+    def signature(self) -> Any:
+        """The type as Triton's compiler wants it: a tuple of types for a tuple."""
+        if self.type != "tuple":
+            return self.type
+        types = [part.signature for part in self.parts]
+        return self.value(*types) if hasattr(self.value, "_fields") else tuple(types)
+
+    @property
+    def key(self) -> Any:
+        """What decides how a kernel is compiled for it."""
+        if self.type == "tuple":
+            return self.value, tuple(part.key for part in self.parts)
+        if self.type != "constexpr":
+            return self.type, self.aligned
+        return getattr(self.value, "cache_key", None) or repr(self.value)
+
+    def specialised(self) -> Argument:
+        """As Triton compiles for it: the number 1 is a constant."""
+        if self.type == "tuple":
+            return replace(self, parts=tuple(part.specialised() for part in self.parts))
+        if self.type in ("i32", "i64", "u64") and self.value == 1:
+            return constant(1)
+        return self
+
+    def plain(self) -> Argument:
+        """The same for all values."""
+        return replace(self, aligned=False, parts=tuple(part.plain() for part in self.parts))
+
+    def annotated(self, type_: str) -> Argument:
+        """A number or a pointer with the type that its parameter's annotation names, and then no constant."""
+        if self.type in ("constexpr", "tuple"):
+            return self
+        whole = type_.startswith(("i", "u", "*")) and type_ not in ("i1", "u1")
+        return replace(self, type=type_, aligned=self.aligned and whole)
 
     @property
     def is_pointer(self) -> bool:
@@ -99,16 +151,35 @@ def transfers(device: devices.SimulatedDevice) -> Iterator[Transfers]:
         moved.back()
 
 
+def constant(value: Any) -> Argument:
+    """What is compiled into the kernel."""
+    return Argument("constexpr", value, False)
+
+
+def leaves(arguments: Iterable[Argument], path: Path = ()) -> list[tuple[Path, Argument]]:
+    """The arguments in the order in which they are passed, those in tuples too, and where each is."""
+    found: list[tuple[Path, Argument]] = []
+    for i, argument in enumerate(arguments):
+        inside = argument.type == "tuple"
+        found += leaves(argument.parts, (*path, i)) if inside else [((*path, i), argument)]
+    return found
+
+
 def describe(name: str, kernel: str, value: Any, moved: Transfers) -> Argument:
     """What Triton makes of one argument. Raises LaunchError for what no kernel can take."""
-    if value is None:
-        return Argument("constexpr", None, False)
+    if value is None or isinstance(value, JITCallable | constexpr | triton_dtype):
+        return constant(value)
+    if isinstance(value, tuple):
+        parts = tuple(describe(f"{name}[{i}]", kernel, each, moved) for i, each in enumerate(value))
+        return Argument("tuple", type(value), False, parts=parts)
+    if isinstance(value, MockTensor):
+        return Argument(f"*{canonicalize_dtype(value.dtype)}", 0, True)
     if isinstance(value, bool | np.bool_):
         return Argument("i1", bool(value), False)
     if isinstance(value, int | np.integer):
         number = int(value)
         if not -(2**63) <= number < 2**64:
-            raise LaunchError(f"{kernel}: {name} is {number}, which fits no 64-bit integer.")
+            raise TooLarge(f"{kernel}: {name} is {number}, which fits no 64-bit integer.")
         type_ = "i32" if -(2**31) <= number < 2**31 else "i64" if number < 2**63 else "u64"
         return Argument(type_, number, number % ALIGNMENT == 0)
     if isinstance(value, float | np.floating):
@@ -156,7 +227,7 @@ def _element(name: str, kernel: str, dtype: str) -> str:
 
 
 def pack(
-    kernel: str, arguments: Mapping[str, Argument], room: int, boxes: Sequence[Mapping[str, Any]] = ()
+    kernel: str, arguments: Iterable[tuple[str, Argument]], room: int, boxes: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[bytes, tuple[int, ...]]:
     """(the argument buffer of `room` bytes, where pointers are in it). Triton's scratch pointers stay null.
 
@@ -165,11 +236,11 @@ def pack(
     buffer = b""
     pointers = []
     of_descriptors = iter(boxes)
-    for name, argument in arguments.items():
+    for name, argument in arguments:
         if argument.is_descriptor:
             parts = pieces(name, kernel, argument.value, next(of_descriptors, None))
         else:
-            parts = [Piece("Q" if argument.is_pointer else SCALARS[argument.type], argument.value)]
+            parts = [_scalar(name, kernel, argument)]
         for form, value in parts:
             piece = value if form == "map" else struct.pack(form, value)
             buffer += bytes(-len(buffer) % (MAP_ALIGNMENT if form == "map" else len(piece)))
@@ -177,3 +248,19 @@ def pack(
                 pointers.append(len(buffer))  # a map begins with its address
             buffer += piece
     return buffer.ljust(room, b"\0"), tuple(pointers)
+
+
+def _scalar(name: str, kernel: str, argument: Argument) -> Piece:
+    """A pointer or a number as `struct` packs it."""
+    if argument.is_pointer:
+        return Piece("Q", argument.value)
+    if argument.type == "bf16":
+        return Piece("H", struct.unpack("<I", struct.pack("<f", argument.value))[0] >> 16)
+    form = SCALARS.get(argument.type)
+    if form is None:
+        raise LaunchError(f"{kernel}: {name} is to be of type {argument.type}, which no argument can have.")
+    if form in INTEGERS:  # of which as many bits are passed as the type has
+        width = 8 * struct.calcsize(form)
+        wrapped = int(argument.value) & ((1 << width) - 1)
+        return Piece(form, wrapped - (1 << width) if form.islower() and wrapped >> (width - 1) else wrapped)
+    return Piece(form, argument.value)

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from types import SimpleNamespace
 from typing import Any
 
 from triton.backends.nvidia.compiler import CUDAOptions
 from triton.runtime import _allocation
-from triton.runtime.jit import JITFunction
+from triton.runtime.jit import JITFunction, MockTensor
 
 from gpulab.foundation.errors import Message, shorten
 from gpulab.simulator import device as devices
+from gpulab.simulator.compile.kernel import CompileError
 from gpulab.simulator.compile.triton_kernel import TritonKernel, triton_kernel
 from gpulab.simulator.device import LaunchError
 from gpulab.simulator.simt import SimulationError
 
-from .arguments import Argument, describe, pack, transfers
+from .arguments import Argument, constant, describe, leaves, pack, transfers
+from .refusals import refusal
 
 POINTER = (
     8  # bytes; Triton's last two parameters are pointers to scratch memory, of the kernel and a profiler
 )
 OPTIONS = tuple(each.name for each in fields(CUDAOptions))  # of a launch, beside the kernel's parameters
+
+
+class WrongCall(LaunchError, TypeError):
+    """Arguments that the kernel does not have, or lacks."""
 
 
 class Kernel(JITFunction):
@@ -46,6 +52,8 @@ class Kernel(JITFunction):
         options = {name: kwargs[name] for name in OPTIONS if name in kwargs}
         for name in options.keys() - self.signature.parameters.keys():  # a kernel may have one as a constexpr
             del kwargs[name]
+        if warmup:  # then a type stands for a tensor of it
+            args = tuple(map(MockTensor.wrap_dtype, args))
         bound = self._bind(args, kwargs)
         device = devices.current()
         try:
@@ -54,6 +62,8 @@ class Kernel(JITFunction):
                 made = self._compile(given, options, device.cc)
                 if not warmup:
                     self._launch(device, made, given, _grid(grid, bound, self.__name__))
+        except CompileError as error:
+            raise shorten(refusal(error)) from (error.__cause__ and error.__cause__.__cause__)
         except (Message, SimulationError) as error:
             raise shorten(error) from None
         return Compiled(self, made, bound, options)
@@ -63,7 +73,7 @@ class Kernel(JITFunction):
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
             names = ", ".join(self.signature.parameters)
-            raise LaunchError(f"{self.__name__}({names}): {error}.") from None
+            raise WrongCall(f"{self.__name__}({names}): {error}.") from None
         bound.apply_defaults()
         return dict(bound.arguments)
 
@@ -72,32 +82,30 @@ class Kernel(JITFunction):
         Triton."""
         given: dict[str, Argument] = {}
         for parameter in self.params:
-            value = bound[parameter.name]
+            name, value = parameter.name, bound[parameter.name]
             if parameter.is_constexpr:
-                given[parameter.name] = Argument("constexpr", value, False)
+                given[name] = constant(value)
                 continue
-            argument = describe(parameter.name, self.__name__, value, moved)
+            argument = describe(name, self.__name__, value, moved)
             if parameter.do_not_specialize:
-                argument = Argument(argument.type, argument.value, False, argument.label)
-            elif argument.type == "i32" and argument.value == 1:
-                argument = Argument("constexpr", 1, False)
-            given[parameter.name] = argument
+                given[name] = argument.plain()
+                continue
+            annotated = parameter.annotation_type
+            argument = argument.annotated(annotated) if annotated else argument.specialised()
+            if parameter.do_not_specialize_on_alignment:
+                argument = argument.plain()
+            given[name] = argument
         return given
 
     def _compile(
         self, given: dict[str, Argument], options: dict[str, Any], cc: tuple[int, int]
     ) -> TritonKernel:
-        key = (
-            cc,
-            repr(sorted(options.items())),
-            tuple(
-                (a.type, a.aligned, repr(a.value) if a.type == "constexpr" else "") for a in given.values()
-            ),
-        )
+        found = leaves(given.values())
+        key = (cc, repr(sorted(options.items())), tuple(a.key for a in given.values()))
         if key not in self._compiled:
-            signature = {name: argument.type for name, argument in given.items()}
-            constants = {n: a.value for n, a in given.items() if a.type == "constexpr"}
-            aligned = tuple(n for n, a in given.items() if a.aligned)
+            signature = {name: argument.signature for name, argument in given.items()}
+            constants = {path: leaf.value for path, leaf in found if leaf.type == "constexpr"}
+            aligned = tuple(path for path, leaf in found if leaf.aligned)
             self._compiled[key] = triton_kernel(self, signature, constants, aligned, cc, options)
         return self._compiled[key]
 
@@ -108,7 +116,8 @@ class Kernel(JITFunction):
         given: dict[str, Argument],
         grid: tuple[Any, ...],
     ) -> None:
-        passed = {name: argument for name, argument in given.items() if argument.type != "constexpr"}
+        names = list(given)
+        passed = [(names[path[0]], leaf) for path, leaf in leaves(given.values()) if leaf.type != "constexpr"]
         room = device.program(made.kernel).parameter_bytes
         buffer, pointers = pack(self.__name__, passed, room, made.boxes)
         blocks = (grid[0] * made.blocks, *grid[1:])
@@ -119,7 +128,7 @@ class Kernel(JITFunction):
             buffer,
             shared_bytes=made.shared_bytes,
             pointers=pointers,
-            arrays=tuple(a.label for a in passed.values() if a.label is not None),
+            arrays=tuple(a.label for _, a in passed if a.label is not None),
             cluster=(made.blocks,) if made.blocks > 1 else None,
             scratch=_scratch(self.__name__, made, blocks, len(buffer)),
         )
@@ -153,9 +162,10 @@ class Compiled:
         """Triton loads the machine code here."""
 
     @property
-    def asm(self) -> dict[str, str]:
-        """What the compiler made, by its name; only PTX is kept."""
-        return {"ptx": self.made.kernel.ptx}
+    def asm(self) -> Mapping[str, Any]:
+        """What the compiler made, by its name, such as ``ttir``, ``ptx`` or ``cubin``."""
+        found: Mapping[str, Any] = self.made.asm
+        return found
 
     @property
     def metadata(self) -> SimpleNamespace:

@@ -25,8 +25,22 @@ class _Around:
         self.__name__ = kernel.__name__
         self.arg_names = kernel.arg_names
 
+    @property
+    def fn(self) -> Any:
+        """What is launched: a kernel, or another thing around one."""
+        return self.kernel
+
+    @property
+    def base_fn(self) -> Any:
+        """The function that the kernel was made of."""
+        return self.kernel.base_fn if isinstance(self.kernel, _Around) else self.kernel.fn
+
     def __getitem__(self, grid: Any) -> Launcher:
         return Launcher(self, grid)
+
+    def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> Any:
+        """Compile without launching."""
+        return self.run(*args, grid=grid, warmup=True, **kwargs)
 
     def run(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
         raise NotImplementedError

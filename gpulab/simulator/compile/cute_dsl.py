@@ -2,6 +2,7 @@
 
 Its compiler needs no driver. Left alone it compiles for the GPU that is there (or for Blackwell), keeps no
 PTX, leaves source lines out, and keeps machine code in files. `prepare` changes these four, in this process.
+It also overrules the option ``--enable-tvm-ffi``, which would need one more library.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ PACKAGE = Internals(
         "cutlass.base_dsl.env_manager:EnvironmentVarManager.arch",
         "cutlass.base_dsl.compiler:CompileOptions.apply_envar_settings",
         "cutlass.base_dsl.compiler:CompileOptions._set_artifact_dump_paths",
+        "cutlass.base_dsl.compiler:CompileOptions.enable_tvm_ffi",
         "cutlass.base_dsl.compiler:KeepPTX",
         "cutlass.base_dsl.compiler:GenerateLineInfo",
         "cutlass.base_dsl.jit_executor:ExecutionArgs.generate_execution_args",
+        "cutlass.base_dsl.jit_executor:ExecutionArgs.record_arg_specs_from_compile_args",
         "cutlass.base_dsl.jit_executor:JitExecutor.run_compiled_program",
         "cutlass.cutlass_dsl.cuda_jit_executor:CudaDialectJitCompiledFunction._load_cuda_library",
         "cutlass.cutlass_dsl.cuda_jit_executor:CudaDialectJitCompiledFunction.num_devices",
@@ -93,6 +96,8 @@ def prepare(capability: Callable[[], Capability]) -> None:
     BaseDSL.mangle_name = mangle_name
     EnvironmentVarManager.arch = property(of_the_device, named.fset, named.fdel)
     CompileOptions.apply_envar_settings = apply_envar_settings
+    # Compiled functions would be called through the library TVM FFI; ours take its arguments without it.
+    CompileOptions.enable_tvm_ffi = property(lambda self: False)
 
 
 def cute_kernel(ptx: str, entry: str) -> CompiledKernel:

@@ -10,6 +10,7 @@ from typing import Any
 
 from .kernel import AssertionDoesNotHold, Capability, CompiledKernel, CompileError
 
+Path = tuple[int, ...]  # the number of a parameter, and where in it, if it is a tuple
 # In what Triton says of an index that it does not know; of a pointer it says nothing.
 _OF_AN_INDEX = ("`_semantic` argument", "unsupported tensor index", "__setitem__")
 
@@ -28,20 +29,21 @@ class TritonKernel:
     blocks: int = 1
     scratch_bytes: int = 0
     boxes: tuple[Mapping[str, Any], ...] = ()
+    asm: Any = None  # all that Triton made, by its name, as Triton keeps it
 
 
 def triton_kernel(
     function: Any,
-    signature: Mapping[str, str],
-    constants: Mapping[str, Any],
-    aligned: tuple[str, ...],
+    signature: Mapping[str, Any],
+    constants: Mapping[Path, Any],
+    aligned: tuple[Path, ...],
     cc: Capability,
     options: Mapping[str, Any],
 ) -> TritonKernel:
     """Compile a ``JITFunction``.
 
-    `signature` maps each parameter to Triton's name of its type (``*fp32``, ``i32``, ``constexpr``),
-    `constants` those of type constexpr to their values; `aligned` are the parameters divisible by 16.
+    `signature` maps each parameter to Triton's name of its type (``*fp32``, ``i32``, ``constexpr``), or to a
+    tuple of them; `constants` are the values of those of type constexpr; `aligned` are divisible by 16.
     Raises CompileError with Triton's message and the line.
     """
     import triton
@@ -50,19 +52,18 @@ def triton_kernel(
     from triton.compiler.errors import CompilationError
     from triton.experimental.gluon._runtime import GluonASTSource  # Triton 3.6 has it there alone
 
-    names = list(signature)
     source = (GluonASTSource if function.is_gluon() else ASTSource)(
         function,
         dict(signature),
-        {(names.index(name),): value for name, value in constants.items()},
-        {(names.index(name),): [["tt.divisibility", 16]] for name in aligned},
+        dict(constants),
+        {path: [["tt.divisibility", 16]] for path in aligned},
     )
     target = GPUTarget("cuda", cc[0] * 10 + cc[1], 32)
     try:
         made = triton.compile(source, target=target, options={"enable_fp_fusion": True, **options})
     except CompilationError as error:
-        pointers = {name for name, kind in signature.items() if kind.startswith("*")}
-        raise _in_words(function, error, pointers) from None
+        pointers = {name for name, kind in signature.items() if str(kind).startswith("*")}
+        raise _in_words(function, error, pointers) from error
     ptx = _in_its_file(made.asm["ptx"], function.fn.__code__.co_filename)
     kernel = CompiledKernel(function.__name__, made.metadata.name, ptx, cc, f"Triton {triton.__version__}")
     about = made.metadata
@@ -73,6 +74,7 @@ def triton_kernel(
         about.num_ctas,
         getattr(about, "global_scratch_size", 0),
         tuple(getattr(about, "tensordesc_meta", None) or ()),
+        type(made.asm)({**made.asm, "ptx": ptx}),
     )
 
 

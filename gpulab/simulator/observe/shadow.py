@@ -49,8 +49,9 @@ class Shadow(Granules):
         self.quiet = 0
         self._put_off: list[Read] = []
         self._kept = 0  # addresses of these reads
-        self.touch = np.zeros((ROLES, width), np.int64)
-        self.kind = np.zeros(width, np.int8)
+        kept = width if alike else rows * width
+        self.touch = np.zeros((ROLES, kept), np.int64)
+        self.kind = np.zeros(kept, np.int8)
         self.value = np.zeros(rows * width, np.int64)
 
     def _refine(self, parts: int) -> None:

@@ -113,5 +113,5 @@ def join(groups: dict[Key, Array | None], key: Key, lanes: Array | None) -> None
 def _exit(run: Run, lanes: Array | None) -> None:
     """Lanes are at their end; those that wait for all others may go on without them."""
     run.changes += 1
-    run.alive = run.full(run.alive) & ~run.full(lanes)
+    run.alive = run.nobody if lanes is None else run.full(run.alive) & ~run.full(lanes)
     run.exited = True

@@ -70,7 +70,7 @@ def kept(function: Callable[..., Any], result: str, *parameters: str) -> Callabl
     import numba
 
     signature = f"{result}({', '.join(parameters)})"
-    return _kept(lambda **kept: numba.njit([signature], nogil=True, **kept)(function))
+    return _kept(lambda **kept: numba.njit([signature], nogil=True, error_model="numpy", **kept)(function))
 
 
 @cache
@@ -89,40 +89,55 @@ def fma() -> Callable[[Array, Array, Array], Array]:
 
 @cache
 def aligned_sum() -> Callable[..., Array]:
-    """A NumPy ufunc (a, b, c, exponents of a, of b, of c, bits) → c + Σ a·b, of which each term is cut to
-    `bits` fraction bits below the largest exponent among them.
+    """A function (a, b, c, powers of a, of b, of c, steps) → c + Σ a·b, of which each term is cut to whole
+    multiples of the largest power among them, divided by `steps`.
 
-    a (m, k), b (k, n) and c (m, n) are float64, their exponents int32, the result (m, n) is float64. Further
-    axes before these are broadcast.
+    a (…, m, k), b (…, n, k) and c (…, m, n) are float64, and so are their powers of two. The result has the
+    shape of c. The axes before these are broadcast. Where an operand is infinite or NaN, the sum is, too.
     """
+    from .aligned_loops import cut_and_add
+
+    parts, whole = (f"Array(float64, 3, {layout!r}, readonly=True)" for layout in "AC")
+    loops = kept(
+        cut_and_add, "void", parts, parts, whole, parts, parts, whole, "float64", "float64[:, :, ::1]"
+    )
+
+    def add(a: Array, b: Array, c: Array, *powers: Array, steps: float) -> Array:
+        outer = np.broadcast_shapes(*(x.shape[:-2] for x in (a, b, c)))
+        a, b, c, of_a, of_b, of_c = (
+            np.broadcast_to(x, outer + x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (a, b, c, *powers)
+        )
+        total = np.empty(c.shape)
+        loops(a, b, np.ascontiguousarray(c), of_a, of_b, np.ascontiguousarray(of_c), steps, total)
+        return total.reshape(*outer, *total.shape[1:])
+
+    return add
+
+
+@cache
+def power() -> Callable[[Array, Array, Array], Array]:
+    """A NumPy ufunc over bits of float64 (x, smallest, of_zero) → the largest power of two that x reaches,
+    at least `smallest`, and `of_zero` where x is 0."""
     import numba
 
-    powers, zeroth = np.ldexp(1.0, np.arange(-1022, 1024)), 1022
+    def found(x: Any, smallest: Any, of_zero: Any) -> Any:
+        return max(x & (2047 << 52), smallest) if x & (2**63 - 1) else of_zero
 
-    def cut_and_add(a: Any, b: Any, c: Any, of_a: Any, of_b: Any, of_c: Any, bits: Any, out: Any) -> None:
-        depth, columns = b.shape
-        top, scale = np.empty(columns, np.int32), np.empty(columns)
-        for i in range(a.shape[0]):  # the innermost loops go along a row, of which several fit a register
-            for j in range(columns):
-                top[j] = of_c[i, j]
-            for k in range(depth):
-                exponent = of_a[i, k]
-                for j in range(columns):
-                    top[j] = max(top[j], exponent + of_b[k, j])
-            for j in range(columns):
-                scale[j] = powers[zeroth + bits - top[j]]
-                out[i, j] = np.trunc(c[i, j] * scale[j])
-            for k in range(depth):
-                x = a[i, k]
-                for j in range(columns):
-                    out[i, j] += np.trunc(x * b[k, j] * scale[j])
-            for j in range(columns):
-                out[i, j] *= powers[zeroth - bits + top[j]]
+    return _kept(lambda **kept: numba.vectorize(["int64(int64, int64, int64)"], **kept)(found))
 
-    matrix, whole = "float64[:, ::1]", "int32[:, ::1]"
-    signature = f"void({', '.join([matrix] * 3 + [whole] * 3)}, int64, {matrix})"
-    layout = "(m,k),(k,n),(m,n),(m,k),(k,n),(m,n),()->(m,n)"
-    return _kept(lambda **kept: numba.guvectorize([signature], layout, **kept)(cut_and_add))
+
+@cache
+def toward_zero() -> Callable[[Array, Array, Array], Array]:
+    """A NumPy ufunc (bits of a float32, that float32, a float64 that was rounded to it) → the bits of the
+    next float32 toward zero where rounding has made the number larger."""
+    import numba
+
+    largest = np.finfo(np.float32).max
+
+    def cut(bits: Any, nearest: Any, exact: Any) -> Any:
+        return bits - np.int32(abs(exact) < abs(nearest) <= largest)
+
+    return _kept(lambda **kept: numba.vectorize(["int32(int32, float32, float64)"], **kept)(cut))
 
 
 def _kept(build: Callable[..., Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -90,6 +91,15 @@ class Frame:
     cluster: Index = (1, 1, 1)  # blocks of a cluster
     has_clusters: bool = False  # whether the launch or the kernel asked for them
     nearby: dict[int, Allocation] = field(default_factory=dict)  # what each instruction touched last
+
+    @cached_property
+    def listeners(self) -> dict[str, list[Callable[..., None]]]:
+        """What to call for each event: the methods that observers override."""
+        return {
+            name: [getattr(o, name) for o in self.observers if getattr(type(o), name) is not method]
+            for name, method in vars(Observer).items()
+            if not name.startswith("_") and callable(method)
+        }
 
     @property
     def cluster_size(self) -> int:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import small_floats
-from .aligned_sums import exponents, fused_sum, rounded_sum, whole_sum
+from .aligned_sums import fused_sum, powers, rounded_sum, whole_sum
 from .floats import fused
 from .packed import from_bf16
 
@@ -106,13 +106,13 @@ def matrix_product(
     if reduced:
         bits = 13
     d_type = "f16" if to == np.float16 else "f32"
-    a_exponents, b_exponents = exponents(a, of_a.smallest_exponent), exponents(b, of_b.smallest_exponent)
+    a_powers, b_powers = powers(a, of_a.smallest_exponent), powers(b, of_b.smallest_exponent)
     depth = a.shape[-1]
     halves = splits_rows(target) and depth == wide_row
     total = c
     for part in (slice(depth // 2), slice(depth // 2, depth)) if halves else (slice(depth),):
         total = fused_sum(
-            a[..., part], b[..., part], total, a_exponents[..., part], b_exponents[..., part], d_type, bits
+            a[..., part], b[..., part], total, a_powers[..., part], b_powers[..., part], d_type, bits
         )
         result = _narrowed(rounded_sum(total, d_type), reduced)
         total = result.astype(np.float64)

@@ -108,16 +108,22 @@ def multiply(decoder: Decoder, op: Opcode, index: int) -> Step:
     depth = 256 // element.bits * (2 if sparse else 1)  # columns that a tensor core takes at once
 
     def step(run: Run) -> None:
-        x = element.decode(gather(run, a)).reshape(*blocks_and_warps(run, a), -1)[..., stored]
-        y = other.decode(gather(run, b)).reshape(*blocks_and_warps(run, b), -1)[..., tables.b]
-        z = accumulators(gather(run, c), c_type).reshape(*blocks_and_warps(run, c), -1)[..., tables.c]
+        x, y = in_order(run, a, element, stored), in_order(run, b, other, tables.b)
+        z = accumulators(gather(run, c), c_type).reshape(*blocks_and_warps(run, c), -1).take(tables.c, -1)
         if sparse:
             x = spread(x, kept_columns(gather(run, [metadata])[..., 0], a_type, m, k // 2, selector))
         wide = matrix_product(x, y, z, (element, other), result, target, depth, saturates)
-        fragments = wide.reshape(*wide.shape[:-2], m * n)[..., tables.d]
+        fragments = wide.reshape(*wide.shape[:-2], m * n).take(tables.d, -1)
         hand_out(run, slots, contents(fragments, d_type))
 
     return step
+
+
+def in_order(run: Run, registers: list[Source], element: Element, places: Array) -> Array:
+    """(b, W, rows, columns): the matrix of each warp, whose elements are at these places among those of its
+    lanes. They are decoded last, because as bits they are small and quick to put in order."""
+    words = gather(run, registers).view(f"u{element.bits // 8}")
+    return element.decode(words.reshape(*blocks_and_warps(run, registers), -1).take(places, -1))
 
 
 def metadata_of(
@@ -334,11 +340,10 @@ def _wmma_multiply(decoder: Decoder, op: Opcode, shape: MatrixShape) -> Step:
     back = rows * n + columns
 
     def step(run: Run) -> None:
-        x = element.decode(gather(run, a)).reshape(*blocks_and_warps(run, a), -1)[..., tables[0]]
-        y = other.decode(gather(run, b)).reshape(*blocks_and_warps(run, b), -1)[..., tables[1]]
-        z = accumulators(gather(run, c), c_type).reshape(*blocks_and_warps(run, c), -1)[..., tables[2]]
+        x, y = in_order(run, a, element, tables[0]), in_order(run, b, other, tables[1])
+        z = accumulators(gather(run, c), c_type).reshape(*blocks_and_warps(run, c), -1).take(tables[2], -1)
         wide = _in_pieces(x, y, z, (element, other), result, target)
-        hand_out(run, slots, contents(wide.reshape(*wide.shape[:-2], m * n)[..., back], d_type))
+        hand_out(run, slots, contents(wide.reshape(*wide.shape[:-2], m * n).take(back, -1), d_type))
 
     return step
 

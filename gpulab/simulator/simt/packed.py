@@ -12,7 +12,7 @@ import numpy as np
 
 from . import small_floats, stochastic
 from .conversions import conversion
-from .floats import canonical, round_to_odd, round_toward, two_sum
+from .floats import canonical, maximum, minimum, round_to_odd, round_toward, two_sum
 from .opcodes import Function, Opcode, Operation
 from .small_floats import FORMS
 from .types import DTYPES, I32, I64
@@ -118,6 +118,25 @@ def _f16(scalar: Function) -> Function:
 
     return run
 
+
+def atomic(name: str, type_: str) -> Callable[[Array, Array], Array] | None:
+    """What the atomic `name` makes of the old bits and an operand's, for bf16, f16x2 and bf16x2."""
+    if name not in ("add", "min", "max") or type_ not in ATOMIC:
+        return None
+    scalar = {"min": minimum, "max": maximum}.get(name, np.add)
+
+    def one(old: Array, value: Array) -> Array:
+        if type_ == "f16x2":
+            return canonical(scalar(old.view(np.float16), value.view(np.float16))).view(HALF_BITS)
+        first, second = from_bf16(old), from_bf16(value)
+        return to_bf16(_exact("add", first, second) if name == "add" else scalar(first, second))
+
+    if type_ == "bf16":
+        return one
+    return lambda old, value: join(one(halves(old), halves(value)))
+
+
+ATOMIC = {"bf16": HALF_BITS, "f16x2": I32, "bf16x2": I32}  # types of atomics that NumPy does not have
 
 # Types of ``add``, ``sub`` and ``fma`` in float32 whose factors, or first summand, are narrower.
 MIXED = (("f32", "f16"), ("f32", "bf16"))

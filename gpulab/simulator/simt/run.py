@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
@@ -20,7 +20,7 @@ from gpulab.simulator.ptx import Location
 
 from .copies import Copies
 from .errors import Index, StillRunning, index_of
-from .events import Chunk, Observer
+from .events import Chunk
 from .flights import Flights
 from .frame import Frame
 from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
@@ -116,6 +116,12 @@ class Blame(TypedDict):
     linear: tuple[int, int]
 
 
+@cache
+def thread_coordinates(lanes: int, block: Index) -> tuple[Array, ...]:
+    """z, y and x of the thread of each lane. Lanes beyond the block have those of its last thread."""
+    return np.unravel_index(np.minimum(np.arange(lanes), math.prod(block) - 1), block[::-1])
+
+
 def fresh(garbage: np.random.Generator | None, *shape: int) -> Array:
     """Windows of unwritten bytes, with room at the end of each for the widest access."""
     *windows, nbytes = shape
@@ -135,7 +141,7 @@ class Run:
         self.arrays = frame.arrays
         self.chunk = Chunk(blocks, frame.lanes_per_block, frame.threads, frame.cluster_size)
         self.shape = (blocks.size, frame.lanes_per_block)
-        self._everybody = np.broadcast_to(True, self.shape)
+        self._everybody, self.nobody = (np.broadcast_to(there, self.shape) for there in (True, False))
         self.registers: list[Array] = list(frame.registers)
         self.shared_bytes = frame.shared_bytes
         self.shared = fresh(frame.garbage, blocks.size, self.shared_bytes)
@@ -145,7 +151,6 @@ class Run:
         self.block_rows = np.arange(blocks.size, dtype=np.int64)[:, None]
         self.cluster_size = frame.cluster_size
         self.ranks = self.block_rows % self.cluster_size
-        self.lane_rows = np.arange(self.shape[0] * self.shape[1], dtype=np.int64).reshape(self.shape)
         lane = np.arange(frame.lanes_per_block)
         full = frame.lanes_per_block == frame.threads
         self.alive: Array | None = None if full else (lane < frame.threads)[None, :]
@@ -191,7 +196,7 @@ class Run:
         # often the barrier was complete, by block.
         self.came: dict[int, Array] = {}
         self.phases: dict[int, Array] = {}
-        self._hear(frame.observers)
+        self._hear(frame)
         self._fill_specials(lane)
         for begin in self.on_begin:
             begin(self)
@@ -215,37 +220,31 @@ class Run:
             return []
         return [np.repeat(self.turns == turn, WARP, axis=1) for turn in range(int(self.turns.max()) + 1)]
 
-    def _hear(self, observers: Sequence[Observer]) -> None:
-        """Only methods that an observer overrides are called."""
-
-        def listeners(name: str) -> list[Callable[..., None]]:
-            return [
-                getattr(o, name) for o in observers if getattr(type(o), name) is not getattr(Observer, name)
-            ]
-
-        self.on_begin = listeners("begin")
-        self.on_executed = listeners("executed")
-        self.on_guarded = listeners("guarded")
-        self.on_branch = listeners("branch")
-        self.on_access = listeners("access")
-        self.shows_values = any(o.wants_values and type(o).access is not Observer.access for o in observers)
-        self.on_barrier = listeners("barrier")
-        self.on_mixed = listeners("mixed")
-        self.on_warp_sync = listeners("warp_sync")
-        self.on_fence = listeners("fence")
-        self.on_arrive = listeners("arrive")
-        self.on_commit = listeners("committed")
-        self.on_pass = listeners("passed")
-        self.on_stray = listeners("stray")
-        self.on_early = listeners("early")
-        self.on_wait = listeners("waited")
-        self.on_product = listeners("product")
-        self.on_tensor_product = listeners("tensor_product")
-        self.on_tensor_done = listeners("tensor_done")
-        self.on_tensor_memory = listeners("tensor_memory")
-        self.on_bulk = listeners("bulk")
-        self.on_short = listeners("short")
-        self.on_left = listeners("left")
+    def _hear(self, frame: Frame) -> None:
+        heard_by = frame.listeners
+        self.on_begin = heard_by["begin"]
+        self.on_executed = heard_by["executed"]
+        self.on_guarded = heard_by["guarded"]
+        self.on_branch = heard_by["branch"]
+        self.on_access = heard_by["access"]
+        self.shows_values = any(o.wants_values for o in frame.observers if o.access in self.on_access)
+        self.on_barrier = heard_by["barrier"]
+        self.on_mixed = heard_by["mixed"]
+        self.on_warp_sync = heard_by["warp_sync"]
+        self.on_fence = heard_by["fence"]
+        self.on_arrive = heard_by["arrive"]
+        self.on_commit = heard_by["committed"]
+        self.on_pass = heard_by["passed"]
+        self.on_stray = heard_by["stray"]
+        self.on_early = heard_by["early"]
+        self.on_wait = heard_by["waited"]
+        self.on_product = heard_by["product"]
+        self.on_tensor_product = heard_by["tensor_product"]
+        self.on_tensor_done = heard_by["tensor_done"]
+        self.on_tensor_memory = heard_by["tensor_memory"]
+        self.on_bulk = heard_by["bulk"]
+        self.on_short = heard_by["short"]
+        self.on_left = heard_by["left"]
         self.watches_lanes = bool(self.on_stray) or self.frame.undefined is not None
 
     def _fill_specials(self, lane: Array) -> None:
@@ -321,8 +320,7 @@ class Run:
             case "%nctaid":
                 return np.array([[grid[axis]]])
             case "%tid":
-                thread = np.minimum(lane, self.frame.threads - 1)
-                return np.unravel_index(thread, block[::-1])[2 - axis][None, :]
+                return thread_coordinates(lane.size, block)[2 - axis][None, :]
             case "%ctaid":
                 return np.unravel_index(self.chunk.blocks, grid[::-1])[2 - axis][:, None]
         return ZERO["<i8"]
@@ -353,6 +351,11 @@ class Run:
     def mask(self) -> Array:
         """The group's lanes, shape (B, T)."""
         return self.full(self.lanes)
+
+    @cached_property
+    def lane_rows(self) -> Array:
+        """The number of each lane, (B, T)."""
+        return np.arange(math.prod(self.shape), dtype=np.int64).reshape(self.shape)
 
     def full(self, lanes: Array | None) -> Array:
         return self._everybody if lanes is None else widened(lanes, self.shape)

@@ -168,9 +168,9 @@ def _multiply(decoder: Decoder, op: Opcode, index: int) -> Step:
     slots = slots_of(decoder, d)
 
     def step(run: Run) -> None:
-        x = of_a(gather(run, a)).reshape(*blocks_and_warps(run, a), -1)[..., stored]
-        y = of_b(gather(run, b)).reshape(*blocks_and_warps(run, b), -1)[..., tables.b]
-        z = accumulators(gather(run, c), c_type).reshape(*blocks_and_warps(run, c), -1)[..., tables.c]
+        x = of_a(gather(run, a)).reshape(*blocks_and_warps(run, a), -1).take(stored, -1)
+        y = of_b(gather(run, b)).reshape(*blocks_and_warps(run, b), -1).take(tables.b, -1)
+        z = accumulators(gather(run, c), c_type).reshape(*blocks_and_warps(run, c), -1).take(tables.c, -1)
         if sparse:
             words = gather(run, [metadata])[..., 0]
             x = spread(x, kept_columns(words, "e4m3", m, kind.k, selector))
@@ -178,7 +178,7 @@ def _multiply(decoder: Decoder, op: Opcode, index: int) -> Step:
         if scales:
             left, right = Factor(x, scales[0].of(run, m)), Factor(y, scales[1].of(run, n))
         wide = multiply_accumulate(left, right, z, product)
-        fragments = wide.reshape(*wide.shape[:-2], m * n)[..., tables.d]
+        fragments = wide.reshape(*wide.shape[:-2], m * n).take(tables.d, -1)
         hand_out(run, slots, contents(fragments, d_type))
 
     return step

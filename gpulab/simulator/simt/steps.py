@@ -8,7 +8,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Address, Instruction, Operand, Register, Special, Symbol, Vector, writes
 
-from . import accesses, atomics, call_steps, heap_steps, printing, warps
+from . import accesses, atomics, call_steps, heap_steps, packed, printing, warps
 from .errors import Trap
 from .executable import Step
 from .floats import canonical
@@ -211,15 +211,29 @@ def _convert_address(decoder: Decoder, op: Opcode, index: int) -> Step:
     destination, source = op.instruction.operands
     slot = decoder.destination(destination)
     if "param" in op.modifiers and decoder.kernel_parameters:
-        # Parameters lie in global memory, near each other; Triton takes 32 bits of their addresses.
-        near = Source(decoder.symbol(next(iter(decoder.kernel_parameters)), 0))
-        given = decoder.source(source, I64)
-        return one_result(lambda x, base: base + (x - base).astype(I32), [given, near], slot, None)
+        near = Source(_first_parameter(decoder))
+        return one_result(_near, [decoder.source(source, I64), near], slot, None)
     window = next((WINDOW_OF[m] for m in op.modifiers if m in WINDOW_OF), 0)
     shift = np.int64(-window if "to" in op.modifiers else window)
     if shift == 0:
         return one_result(lambda x: x, [decoder.source(source, I64)], slot, None)
     return one_result(lambda x: x + shift, [decoder.source(source, I64)], slot, adapter(decoder, slot, I64))
+
+
+def _first_parameter(decoder: Decoder) -> int:
+    """The slot with the address of the kernel's first parameter."""
+    return decoder.symbol(next(iter(decoder.kernel_parameters)), 0)
+
+
+def _near(address: Array, base: Array) -> Array:
+    """The whole of an address of a parameter, of which Triton takes 32 bits: parameters lie in global memory,
+    near each other."""
+    return base + (address - base).astype(I32)
+
+
+def _whole(address: Callable[[list[Array]], Array], first: int) -> Callable[[list[Array]], Array]:
+    """`address`, of which a register may have 32 bits, as that of a parameter."""
+    return lambda registers: _near(address(registers), registers[first])
 
 
 def _is_space(decoder: Decoder, op: Opcode, index: int) -> Step:
@@ -279,6 +293,8 @@ def _load(decoder: Decoder, op: Opcode, index: int) -> Step:
 
             return load_parameter
     address = decoder.address(source)
+    if space == "param" and decoder.kernel_parameters:
+        address = _whole(address, _first_parameter(decoder))
     count = len(items)
     waits = is_volatile(op.instruction)
 
@@ -336,8 +352,10 @@ def _atomic(decoder: Decoder, op: Opcode, index: int) -> Step:
     destination = operands.pop(0) if op.name == "atom" else None
     target, *values = operands
     name = next((m for m in op.instruction.parts[1:] if m in atomics.INTEGER), None)
-    dtype = DTYPES.get(op.type) if op.types else None
-    function = atomics.function(name, dtype) if name is not None and dtype is not None else None
+    dtype = (DTYPES | packed.ATOMIC).get(op.type) if op.types else None
+    function = None
+    if name is not None and dtype is not None:
+        function = packed.atomic(name, op.type) or atomics.function(name, dtype)
     if function is None or dtype is None or isinstance(destination, Vector):
         raise decoder.unsupported(op)
     slot = decoder.destination(destination) if destination is not None else None

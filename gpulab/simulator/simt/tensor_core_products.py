@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import small_floats
-from .aligned_sums import cut_sum, exponents, fused_sum, rounded_sum, sum_exponents, whole_sum
+from .aligned_sums import cut_sum, fused_sum, powers, rounded_sum, sum_powers, whole_sum
 from .matrix import ELEMENTS
 from .tensor_core_descriptors import ProductDescriptor
 
@@ -109,18 +109,18 @@ def multiply_accumulate(a: Operand, b: Operand, c: Array, product: ProductDescri
         return whole_sum(a.values, b.values, c, product.saturates)
     if product.a_type == "e2m1":
         return rounded_sum(_sum_of_groups(a, b, c, product), product.d_type)
-    (left, of_a), (right, of_b) = _with_exponents(a, product.a_type), _with_exponents(b, product.b_type)
+    (left, of_a), (right, of_b) = _with_powers(a, product.a_type), _with_powers(b, product.b_type)
     total = fused_sum(left, right, c, of_a, of_b, product.d_type, FRACTION_BITS)
     return rounded_sum(total, product.d_type)
 
 
-def _with_exponents(operand: Operand, type_: str) -> tuple[Array, Array]:
-    """The numbers of an operand, and their exponents. A scale, of which each row has one, moves both."""
+def _with_powers(operand: Operand, type_: str) -> tuple[Array, Array]:
+    """The numbers of an operand, and their powers of two. A scale, of which each row has one, moves both."""
     values, scales = operand
-    of_values = exponents(values, smallest_exponent(type_))
+    of_values = powers(values, smallest_exponent(type_))
     if scales is None:
         return values, of_values
-    return values * scales, of_values + exponents(scales, SMALLEST_SCALE["ue8m0"])
+    return values * scales, of_values * powers(scales, SMALLEST_SCALE["ue8m0"])
 
 
 def _sum_of_groups(a: Operand, b: Operand, c: Array, product: ProductDescriptor) -> Array:
@@ -129,15 +129,15 @@ def _sum_of_groups(a: Operand, b: Operand, c: Array, product: ProductDescriptor)
     count = product.k // GROUP
     scale_a, scale_b = (x.repeat(count // x.shape[-1], axis=-1) for x in (a.scales, b.scales))
     smallest = SMALLEST_SCALE[product.scale_type]
-    of_a, of_b = exponents(scale_a, smallest), exponents(scale_b, smallest)
+    of_a, of_b = powers(scale_a, smallest), powers(scale_b, smallest)
     terms = []
-    top = sum_exponents(c, product.d_type)
+    top = sum_powers(c, product.d_type)
     with np.errstate(invalid="ignore", over="ignore"):  # a NaN among the scales is put right below
         for group in range(count):
             part = slice(group * GROUP, (group + 1) * GROUP)
             sums = a.values[..., part] @ b.values[..., part].swapaxes(-1, -2)
             terms.append(sums * scale_a[..., :, None, group] * scale_b[..., None, :, group])
-            top = np.maximum(top, of_a[..., :, None, group] + of_b[..., None, :, group])
+            top = np.maximum(top, of_a[..., :, None, group] * of_b[..., None, :, group])
         plain = sum(terms, c)
         total = cut_sum(terms, c, top, FRACTION_BITS_OF_GROUPS)
     return np.where(np.isfinite(plain), total, plain)

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Instruction, Vector
 
-from .aligned_sums import exponents, fused_sum, rounded_sum, whole_sum
+from .aligned_sums import fused_sum, powers, rounded_sum, whole_sum
 from .matrix import ELEMENTS, Places
 from .opcodes import matrix_shape
 
@@ -124,7 +124,7 @@ def multiply_accumulate(
     if element.is_integer:
         return whole_sum(a, b, c, saturates)
     bits = FP8_FRACTION_BITS if element.bits == 8 else FRACTION_BITS
-    of_a, of_b = exponents(a, element.smallest_exponent), exponents(b, other.smallest_exponent)
+    of_a, of_b = powers(a, element.smallest_exponent), powers(b, other.smallest_exponent)
     rounded = rounded_sum(fused_sum(a, b, c, of_a, of_b, d_type, bits), d_type)
     if d_type == "f16" or element.bits != 8:
         return rounded
