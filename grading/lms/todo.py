@@ -105,7 +105,8 @@ def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
         yield (
             f"{number} {'file was' if number == 1 else 'files were'} refused ({who}): "
             f"do what the line above says, then {ours('grade', lab, 'FOLDER')} again"
-            + f"; or delete the row in {course.grades.name} if nobody is to be graded for it" * bool(lasting)
+            + f"; or delete the row in {course.grades.name} if nobody is to be graded for it"
+            * bool(lasting)
         )
 
 
