@@ -38,10 +38,6 @@ PRIMITIVES = "experimental/primitives/"
 COPY_NOT_AWAITED = (
     "waits for stores to Tensor Memory where it should wait for its copy, which only a commit announces"
 )
-LANES_OF_WARP_0 = (
-    "gives each of four warps the address of the first one's lanes of Tensor Memory, which PTX's manual does "
-    "not define; on a GPU a warp then reaches its own"
-)
 ALONE = """
 async_pipeline bar_warp_sync barrier_cta_red barrier_cta_sync basic_types cp_async_bulk
 cp_async_bulk_prefetch cp_async_mbarrier_arrive_cluster cp_async_mbarrier_arrive_cta
@@ -53,6 +49,11 @@ tcgen05/2cta_mma_basic tcgen05/2cta_mma_blockscale_m128 tcgen05/2cta_mma_tma_sto
 tcgen05/clusterMxN_2cta_mma tcgen05/cp_narrow_a_to_tmem_mma tcgen05/slicek_m32n8k128
 tcgen05/mcast_clusterMxN_1cta_mma tcgen05/mcast_clusterMxN_2cta_mma tcgen05/tmem_ld_st
 tcgen05/tmem_ld_to_stmatrix_transpose tma/tma_1cta_mbarrier tma/tma_load_store tma/tma_load_to_ldmatrix
+tma/tma_multicast tma/tma_pipeline_count2 tma/tma_pipeline_pingpong tma/tma_pipeline_single_warp
+tma/tma_pipeline_warpspec tma/tma_store tma/tma_swizzle_modes tma/tma_tensormap_replace
+tutorial/01_hello_world tutorial/02_naive_gemm tutorial/03_gemm_tiled_smem tutorial/04_tma_load
+tutorial/05_minimal_tensor_mma tutorial/06_softmax tutorial/07_vectorized_array tutorial/09_tma_4d_to_2d
+tutorial/10_minimal_tensor_mma_fp8 tutorial/gemm_M128_N128_Kany_TN_warpspec_multistage
 """  # CUTLASS' programs for single instructions
 CUTLASS = (
     Program(f"{AMPERE}elementwise/elementwise_add.py", SMALL),
@@ -163,7 +164,9 @@ CUTLASS = (
     Program("cute/blackwell/kernel/rmsnorm/rmsnorm.py", f"--M 16 --N 512 {ONCE}", gpu="B200"),
     Program("cute_ext/blackwell/dense_gemm.py", "--mnkl 256,256,128,1", gpu="B200"),
     Program(f"{PRIMITIVES}reduction/cluster_tmem_reduce.py", gpu="B200", fails=COPY_NOT_AWAITED),
-    Program(f"{PRIMITIVES}tcgen05/1cta_mma_a_from_tmem.py", gpu="B200", fails=LANES_OF_WARP_0),
+    Program(f"{PRIMITIVES}tcgen05/1cta_mma_a_from_tmem.py", gpu="B200"),
+    Program(f"{PRIMITIVES}tcgen05/1cta_mma_a_from_tmem.py", "--ashift", gpu="B200"),
+    Program(f"{PRIMITIVES}tcgen05/cp_narrow_a_to_tmem_mma.py", "--a-dtype fp6", gpu="B200"),
     *(Program(f"{PRIMITIVES}{which}.py", gpu="B200") for which in ALONE.split()),
     Program(
         "cute/notebooks/tour_to_sol_gemm.ipynb", smaller=((r"8192, 8192, 8192", "256, 256, 256"),), gpu="B200"

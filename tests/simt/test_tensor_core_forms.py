@@ -3,6 +3,8 @@ copies that unpack, and loads that reduce. Each is held against a scalar model a
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,8 +12,11 @@ from hypothesis import strategies as st
 
 from gpulab.simulator import ptx, simt
 from gpulab.simulator.compile.ptxas import link
+from gpulab.simulator.simt import tensor_core_steps
 from gpulab.simulator.simt.errors import WrongMatrix, WrongTensorMemory
+from gpulab.simulator.simt.tensor_core_descriptors import decode_product
 
+from .layouts import swizzled_bit_by_bit
 from .tensor_core_kernels import COLUMNS, SHARED_BYTES, instruction_descriptor, kernel, run, shared_descriptor
 from .test_tensor_cores import (
     D_NUMBERS,
@@ -23,6 +28,7 @@ from .test_tensor_cores import (
     fault,
     halves,
     image_of,
+    mma,
     operand,
     same,
     small_number,
@@ -266,6 +272,33 @@ def test_a_load_brings_the_smallest_or_largest_of_what_it_loads(how, choose):
     assert (found[:, 260:264] == before[0, :, :4]).all()
 
 
+# ---- operands swizzled in pieces of 32 bytes ------------------------------------------------------
+
+
+def test_mn_major_tf32_lies_in_pieces_of_32_bytes_with_a_pattern_of_four_rows():
+    """A (128 rows, 8 of k) as TMA brings it with CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B: 32 numbers of a k side by
+    side, four of k below each other, then the next four of k, then the next 32 rows."""
+    generator = np.random.default_rng(4)
+    a, b = (generator.integers(-4, 5, (rows, 8)).astype(np.float32) for rows in (128, 64))
+    image = np.zeros((1, SHARED_BYTES), np.uint8)
+    for start, matrix in ((0, a), (16384, b)):
+        for (row, k), value in np.ndenumerate(matrix):
+            at = start + row // 32 * 1024 + k // 4 * 512 + k % 4 * 128 + row % 32 * 4
+            at = swizzled_bit_by_bit(at, 128, 1)
+            image[0, at : at + 4] = np.frombuffer(value.tobytes(), np.uint8)
+    first, second = (shared_descriptor(start, 1024, 512) | 1 << 61 for start in (0, 16384))
+    descriptor = instruction_descriptor(128, 64, 1, 2, 2, mn_major=(1, 1))
+    named = {"first": first, "second": second, "descriptor": descriptor}
+    found = run(kernel(mma("tf32")), image, **named)[0, :, :64].view(np.float32)
+    assert (found == a @ b.T).all()
+    fault(
+        kernel(mma("tf32")),
+        WrongMatrix,
+        "Only MN-major operands are swizzled in pieces of 32 bytes",
+        **PLAIN | {"first": first, "descriptor": instruction_descriptor(128, 64, 1, 2, 2)},
+    )
+
+
 # ---- rows that move ------------------------------------------------------------------------------
 
 SHIFT = "tcgen05.shift.cta_group::{group}.down [{place}];"
@@ -373,3 +406,30 @@ def test_what_is_not_simulated_is_refused_in_words():
         simt.UnsupportedInstruction, match="Sparse products with block scales are not simulated"
     ):
         simt.load(ptx.parse(kernel(scaled)))
+
+
+@pytest.mark.parametrize("kind", ["mxf4", "mxf4nvf4"])
+def test_four_bit_kinds_have_a_version_of_sparsity_where_others_have_a_type(kind):
+    """NVIDIA's descriptors for them have bit 12 set, which means nothing on sm_100."""
+    plain = decode_product(0x08400480, kind, 2)
+    assert plain == decode_product(0x08401480, kind, 2)
+    assert (plain.b_type, plain.m, plain.n) == ("e2m1", 128, 256)
+
+
+@pytest.mark.parametrize("bit", [3, 31])
+def test_a_descriptor_that_asks_for_the_k_of_sm_103_is_refused(bit):
+    with pytest.raises(ValueError, match="only has on sm_103"):
+        decode_product(0x08400480 | 1 << bit, "mxf4", 2)
+
+
+def test_a_pair_with_128_rows_keeps_half_of_bs_scales_with_warp_2():
+    """As NVIDIA's example of a block-scaled pair copies them, by tcgen05.cp.warpx2::01_23."""
+    held = np.zeros((1, 128, COLUMNS), np.uint32)
+    first_half, second_half = np.arange(128) + 1, np.arange(128) + 101
+    for lane, scales in ((0, first_half), (64, second_half)):
+        for column in range(4):
+            held[0, lane : lane + 32, 16 + column] = scales[32 * column :][:32]
+    run = SimpleNamespace(tensor_memory=SimpleNamespace(words=held))
+    product = decode_product(0x08C00480, "mxf4", 2)
+    found = tensor_core_steps._scales(run, 0, 16, 256, product, 64, 0, parts=2)[:, 0]
+    assert (np.log2(found) == np.concatenate([first_half, second_half]) - 127).all()

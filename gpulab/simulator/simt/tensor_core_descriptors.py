@@ -35,6 +35,7 @@ RESULTS_OF_KIND: dict[str, tuple[str, ...]] = {
 }
 DEPTH = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}  # k
 SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")  # kinds with block scales
+FOUR_BITS = ("mxf4", "mxf4nvf4")  # of which bit 12 is a version of sparsity, and bits 3 and 31 another k
 # Rows and columns of weight-stationary products, which keep B in the tensor core while A changes.
 STATIONARY_ROWS, STATIONARY_COLUMNS = (32, 64, 128), (64, 128, 256)
 
@@ -99,8 +100,8 @@ def decode_product(word: int, kind: str, blocks: int, stationary: bool = False) 
     scaled = kind in SCALED
     types = TYPES[kind]
     names = []
-    for what, first in (("A", 7), ("B", 10)):
-        number = word >> first & 7
+    for what, first, bits in (("A", 7, 7), ("B", 10, 3 if kind in FOUR_BITS else 7)):
+        number = word >> first & bits
         if number not in types:
             known = ", ".join(f"{value} ({name})" for value, name in types.items())
             raise ValueError(
@@ -108,6 +109,11 @@ def decode_product(word: int, kind: str, blocks: int, stationary: bool = False) 
                 f"{number}."
             )
         names.append(types[number])
+    if kind in FOUR_BITS and word & (1 << 31 | 1 << 3):
+        raise ValueError(
+            f"Bits 3 and 31 of the descriptor ask for another k than {DEPTH[kind]}, which kind::{kind} only has "
+            "on sm_103."
+        )
     d_type = "f32" if scaled else RESULTS.get(word >> 4 & 3, "")
     if d_type not in RESULTS_OF_KIND.get(kind, ("f32",)):
         allowed = " or ".join(RESULTS_OF_KIND.get(kind, ("f32",)))

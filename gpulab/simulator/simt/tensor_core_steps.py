@@ -170,7 +170,10 @@ def _ask_for_product(run: Run, multiply: Multiply, row: int, lane: int) -> None:
         sign_a, sign_b = (-1.0 if negates else 1.0 for negates in product.negates)
         right = Operand(sign_b * np.concatenate([_shared(run, r, b) for r in rows]))
         if scales:
-            factors = _scales(run, rows[0], scales[1], product.n, product, multiply.step, product.scale_b)
+            apart = (product.m, multiply.group) == (128, 2)  # then the halves of D's columns are, too
+            factors = _scales(
+                run, rows[0], scales[1], product.n, product, multiply.step, product.scale_b, 1 + apart
+            )
             right = right._replace(scales=factors)
         lanes, columns = result_places(product.m, product.n, multiply.group, multiply.stationary)
         for place, r in enumerate(rows):
@@ -340,14 +343,17 @@ def _held(run: Run, row: int, address: int, product: ProductDescriptor, lanes: A
 
 
 def _scales(
-    run: Run, row: int, first: int, mn: int, product: ProductDescriptor, step: int, byte: int
+    run: Run, row: int, first: int, mn: int, product: ProductDescriptor, step: int, byte: int, parts: int = 1
 ) -> Array:
     """The block scales of an operand, (mn, blocks along k).
 
-    Those of row r are in lane r mod 32 and column r // 32 behind the `first`, a byte for each block.
+    Those of row r are in lane r mod 32 and column r // 32 behind the `first`, a byte for each block. Where an
+    operand has two `parts`, the second is in the lanes of warp 2, as those of ``tcgen05.cp.warpx2::01_23``.
+    PTX leaves this open; NVIDIA's example of a pair with 128 rows does it so.
     """
-    rows = np.arange(mn)
-    held = np.ascontiguousarray(memory_of(run).words[row][rows % WARP, first + rows // WARP])
+    part, rows = np.divmod(np.arange(mn), mn // parts)
+    lanes = part * (LANES // 2) + rows % WARP
+    held = np.ascontiguousarray(memory_of(run).words[row][lanes, first + rows // WARP])
     octets = held.view(np.uint8).reshape(mn, 4)
     return decode_scales(octets[:, byte : byte + product.k // step], product.scale_type)
 
