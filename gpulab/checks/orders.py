@@ -58,6 +58,11 @@ def examine(answer: Launched) -> tuple[tuple[Detail, ...], tuple[Detail, ...]]:
     return (words, *((Detail(said),) if said else ()), drawn, *pictures.watch_race(race, case)), remarks
 
 
+def in_other_orders(answer: Launched) -> tuple[Detail, ...]:
+    """What goes wrong when warps run one after the other, in words; empty if nothing does."""
+    return _other_order(answer, race_case(answer))[0]
+
+
 def race_words(race: Race, detective: bool) -> str:
     """A race in words; without its cure in a detective, whose question that is."""
     return f"{race.sighting}\n{messages.detective_race()}" if detective else str(race)

@@ -114,7 +114,8 @@ class LaunchTrace(OnArrays):
 
         The costs are those over garbage that nobody knows, so that nobody saves work by knowing it. What is
         wrong there is told as it shows over 0xFF, where what nobody wrote is NaN; what is wrong in one of the
-        two replays alone is undecided.
+        two replays alone is undecided. If there are mbarriers, warps run in other orders over 0xFF, too,
+        because garbage looks like an mbarrier that was initialised.
         """
         garbage = Recorded(**vars(self.launched(answer)), recorded=recorded)
         plain = replace(garbage, contents=replace(answer.contents, garbage=None))
@@ -122,6 +123,11 @@ class LaunchTrace(OnArrays):
             parts = examine(garbage)
             if parts[0].state == "pass":
                 why = undecided(plain)
+                launches = [launch for trace in recorded.values() for launch in trace.launches]
+                if not why and any("mbarrier." in launch.kernel.ptx for launch in launches):
+                    early = orders.in_other_orders(plain)
+                    if early:
+                        return no_points(answer.exercise, "", early)
             else:
                 told = examine(plain)
                 if told[0].state != "pass":
