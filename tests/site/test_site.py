@@ -303,6 +303,28 @@ def test_the_map_leads_to_the_labs_that_are_on_the_site(site: Built) -> None:
     assert {str(link["href"]) for card in cards for link in card.select("a")} == here
 
 
+def test_the_first_page_has_a_button_and_a_figure_that_answers(visit: Callable[..., Page]) -> None:
+    page = visit("index")
+    stride = page.locator(".sliders input").first
+    counts = page.locator(".counts").first
+    assert "4 sectors" in " ".join(counts.inner_text().split())
+    for _ in range(7):
+        stride.press("ArrowRight")
+    assert "32 sectors" in " ".join(counts.inner_text().split())
+    page.locator(".begin a").click()
+    page.get_by_role("heading", name="00 · Start here").wait_for()
+
+
+def test_each_letter_of_the_glossary_leads_to_its_terms(site: Built) -> None:
+    page = site.soup("glossary")
+    letters = page.select(".letters a")
+    assert len(letters) > 20 and len(page.select("dl.glossary dt")) == len(catalogue.terms())
+    for letter in letters:
+        (section,) = page.select(f"section[id='{str(letter['href'])[1:]}']")
+        terms = section.select("dt")
+        assert terms and all(term.get_text()[0].upper() == letter.get_text() for term in terms)
+
+
 def test_drawings_are_on_the_page_and_drawing_code_is_folded(site: Built) -> None:
     page = site.soup("labs/00_start_here/00_start_here")
     drawings = [
