@@ -12,6 +12,8 @@ import gpulab
 from gpulab import cuda
 from gpulab.checks import checking, pictures, watching
 from gpulab.checks.compare import mismatch
+from gpulab.simulator import device
+from gpulab.simulator.observe.races import Races
 from gpulab.simulator.simt.errors import Outside
 
 
@@ -37,6 +39,15 @@ def stops_early(a, out):
         out[i] = 2 * a[i]
 
 
+@cuda.jit
+def looks_left(a, out):
+    i = cuda.grid(1)
+    if i < a.size:
+        out[i] = 2 * a[i]
+        if i % 64 == 32:
+            out[i] += 0 * out[i - 1]
+
+
 def checked(kernel):
     return checking.check("toy.double", kernel, attempt=False)
 
@@ -54,6 +65,22 @@ def test_a_wrong_element_is_shown_with_what_was_expected_and_who_wrote_it():
     marked = [mark for mark in figure.record["marks"] if mark["kind"] == "wrong"]
     assert len(marked) == 1
     assert marked[0]["title"] == figure.record["frames"][0]["caption"]
+
+
+def test_a_race_is_drawn_as_two_threads_with_an_arrow_each_to_one_cell():
+    watchers: list[Races] = []
+
+    def watch(launch):
+        watchers.append(Races(arrays=launch.arrays, spaces=("shared", "global")))
+        return watchers[-1]
+
+    with device.current().observed(watch):
+        looks_left[2, 64](np.ones(128, np.float32), np.zeros(128, np.float32))
+    race = next(race for race in watchers[0].findings if race.first.line != race.second.line)
+    figure = pictures.raced(race)
+    assert figure.caption.startswith("Two threads meet at ") and "Nothing orders the two." in figure.caption
+    assert f"in line {race.first.line}" in figure.caption and f"in line {race.second.line}" in figure.caption
+    assert figure.picture.count("arrow") >= 2
 
 
 def test_an_element_that_nobody_wrote_says_so_and_offers_nobody_to_watch():

@@ -197,6 +197,17 @@ def test_figures_fit_the_page_and_can_be_read(
     record_property("screenshot", f"build/screenshots/moving {scheme} {width}.png")
 
 
+def test_nothing_is_cut_off_in_the_output_of_a_notebook_on_a_phone(show: Opener) -> None:
+    """Beside prompts and margins, 250 of 390 pixels are left for a figure."""
+    figures = neighbours().figure(), WarpAccess([Pattern(stride=3)]).figure()
+    page = show(*figures, viewport={"width": 266, "height": 900})
+    for player in page.locator(".player").all():
+        edge = player.evaluate("p => p.getBoundingClientRect().right")
+        for part in player.locator(".controls > *, .sliders > *, .wires svg, .cells > *").all():
+            assert part.evaluate("p => p.getBoundingClientRect().right") <= edge
+    assert page.locator(".cell").first.evaluate("cell => cell.getBoundingClientRect().width") > 30
+
+
 # Of every text to what lies behind it, with half-transparent backgrounds laid over each other.
 CONTRASTS = """root => {
     const numbers = colour => {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 from bs4 import BeautifulSoup
 from matplotlib.text import Text
 from nbformat.v4 import new_code_cell, new_notebook
+from PIL import Image
 
 from gpulab.app.course import catalogue
 from gpulab.plot.moving import KernelSteps, Moving, Step, Warp
@@ -301,6 +303,36 @@ def test_the_map_leads_to_the_labs_that_are_on_the_site(site: Built) -> None:
     assert len(cards) == len(catalogue.labs())
     here = {notebook.page.removeprefix("labs/") + ".html" for notebook in site.notebooks}
     assert {str(link["href"]) for card in cards for link in card.select("a")} == here
+
+
+def test_the_first_page_has_a_button_and_a_figure_that_answers(visit: Callable[..., Page]) -> None:
+    page = visit("index")
+    stride = page.locator(".sliders input").first
+    counts = page.locator(".counts").first
+    assert "4 sectors" in " ".join(counts.inner_text().split())
+    for _ in range(7):
+        stride.press("ArrowRight")
+    assert "32 sectors" in " ".join(counts.inner_text().split())
+    page.locator(".begin a").click()
+    page.get_by_role("heading", name="00 · Start here").wait_for()
+
+
+@pytest.mark.browser
+def test_the_picture_of_the_first_page_is_dark_on_a_dark_page(visit: Callable[..., Page]) -> None:
+    image = visit("index", "dark").locator(".map img")
+    image.scroll_into_view_if_needed()
+    painted = Image.open(io.BytesIO(image.screenshot())).convert("L")
+    assert painted.getpixel((painted.width // 2, painted.height - 12)) < 64  # its paper
+
+
+def test_each_letter_of_the_glossary_leads_to_its_terms(site: Built) -> None:
+    page = site.soup("glossary")
+    letters = page.select(".letters a")
+    assert len(letters) > 20 and len(page.select("dl.glossary dt")) == len(catalogue.terms())
+    for letter in letters:
+        (section,) = page.select(f"section[id='{str(letter['href'])[1:]}']")
+        terms = section.select("dt")
+        assert terms and all(term.get_text()[0].upper() == letter.get_text() for term in terms)
 
 
 def test_drawings_are_on_the_page_and_drawing_code_is_folded(site: Built) -> None:

@@ -19,6 +19,7 @@ from nbformat.v4 import new_markdown_cell
 
 from gpulab.app.course import catalogue
 from gpulab.app.course.lab_map import LabMap
+from gpulab.plot.moving import Pattern, WarpAccess
 from grading.authoring.release import released_notebook
 from grading.core.course import sources
 from grading.lms.preprocessors import StableIds
@@ -133,7 +134,7 @@ class Site:
             output.evalue = mask.hide(output.evalue)
         elif "text/html" in output.data:
             text = IMAGE.sub(lambda image: self._image(image, notebook), mask.hide(output.data["text/html"]))
-            text = SCRIPT.sub(lambda script: self._script(script, notebook), text)
+            text = SCRIPT.sub(lambda script: self._script(script, notebook.page), text)
             output.data = {"text/html": text}
         elif "text/plain" in output.data:
             output.data["text/plain"] = mask.hide(output.data["text/plain"])
@@ -143,7 +144,7 @@ class Site:
         kind, data = image["kind"], image["data"]
         content = base64.b64decode(data) if kind.endswith("base64") else unquote(unescape(data)).encode()
         png = kind.startswith("png")
-        place = self._file(content, "png" if png else "svg", notebook)
+        place = self._file(content, "png" if png else "svg", notebook.page)
         if png:  # the size is in its first chunk
             width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
         else:
@@ -152,19 +153,19 @@ class Site:
         size = f'width="{width}" height="{height}"' + (' class="wide"' if width > PHONE else "")
         return f'<img{image["before"]} src="{place}" {size} loading="lazy"{image["after"]}>'
 
-    def _script(self, script: re.Match[str], notebook: Notebook) -> str:
+    def _script(self, script: re.Match[str], page: str) -> str:
         """A link to the script of a figure that moves, which all figures of its kind share. It is no module:
         a browser loads those from a server only, and pages may be looked at as files."""
         content = f"(() => {{\n{script['code']}\n}})();\n".encode()
-        return f'<script defer src="{self._file(content, "js", notebook)}"></script>'
+        return f'<script defer src="{self._file(content, "js", page)}"></script>'
 
-    def _file(self, content: bytes, ending: str, notebook: Notebook) -> str:
+    def _file(self, content: bytes, ending: str, page: str) -> str:
         """Write a file that pages share; its address from a notebook's page."""
         name = f"{FIGURES}/{hashlib.sha256(content).hexdigest()[:16]}.{ending}"
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        return os.path.relpath(name, Path(notebook.page).parent)
+        return os.path.relpath(name, Path(page).parent)
 
     def _how_to_read(self, notebook: Notebook) -> str:
         lab = notebook.lab
@@ -222,6 +223,8 @@ class Site:
                 )
             ),
             "terms": self._terms,
+            "read": self._read,
+            "try": self._try,
         }
         return re.sub(r"<!-- (\w+) -->", lambda mark: fill[mark[1]](), text)
 
@@ -238,12 +241,31 @@ class Site:
             rows.append(f"| {self.name(lab)} | {lab.hours:g} | {', '.join(lab.needs)} |")
         return "\n".join(rows)
 
+    def _read(self) -> str:
+        """A button that leads to the first lab of the site."""
+        link = f"/{self.chosen[0].page}.ipynb"
+        return f"```{{container}} begin\n[Read lab {self.chosen[0].lab.number}]({link})\n```"
+
+    def _try(self) -> str:
+        """A figure to play with, before anybody has read a word of a lab."""
+        figure = WarpAccess([Pattern(stride=1)]).figure()
+        html = SCRIPT.sub(lambda script: self._script(script, "index"), figure.html())
+        return f"```{{raw}} html\n{html}\n```"
+
     def _terms(self) -> str:
+        """The terms by their first letter, under headings to jump to."""
         first = {lab.number: lab for lab in reversed(catalogue.labs().values())}
-        return "\n\n".join(
-            f"{term.name}\n  {term.means} Lab {self.name(first[term.lab])}."
-            for term in catalogue.terms().values()
-        )
+        letters: dict[str, list[str]] = {}
+        for term in sorted(catalogue.terms().values(), key=lambda term: term.name.casefold()):
+            letter = term.name[0].upper()
+            means = f"{term.name}\n  {term.means} Lab {self.name(first[term.lab])}."
+            letters.setdefault(letter if letter.isalpha() else "0–9", []).append(means)
+        jump = " ".join(f"[{letter}](#letter-{letter.lower()})" for letter in letters)
+        parts = [f"```{{container}} letters\n{jump}\n```"]
+        for letter, terms in letters.items():
+            words = "\n\n".join(terms)
+            parts.append(f"(letter-{letter.lower()})=\n## {letter}\n\n```{{glossary}}\n{words}\n```")
+        return "\n\n".join(parts)
 
     def _map(self) -> str:
         """The map of the home page, with links to the labs that are on the site."""
