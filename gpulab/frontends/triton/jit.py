@@ -172,6 +172,11 @@ class Compiled:
         return self.made.metadata
 
     @property
+    def name(self) -> str:
+        """The kernel's name in its PTX."""
+        return self.made.kernel.entry
+
+    @property
     def n_regs(self) -> int:
         """Registers of a thread, as ptxas allocates them."""
         return devices.current().resources(self.made.kernel).registers
