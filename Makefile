@@ -4,6 +4,7 @@ PYTHON ?= python3
 JOBS   ?= 2
 ARGS   ?=
 LABS   ?=
+PEERS  ?=
 # Choices of the set-up; see the README.
 #   EXTRAS=none         no PyTorch, CuPy, Triton, CuTe DSL, cuTile, instructor's or developer's tools
 #   CUDA=12 or CUDA=13  not what the driver says
@@ -17,7 +18,7 @@ BIN  := .venv/bin
 # Bytecode is kept even where the environment says otherwise: hundreds of Pythons start.
 TEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
-.PHONY: help lab test test-fast test-all compilers site check format bench validate setup clean
+.PHONY: help lab test test-fast test-all compilers site check format bench conformance validate setup clean
 
 help:
 	@echo "make lab       open JupyterLab on the labs      (make lab ARGS=--no-browser: server only)"
@@ -30,6 +31,7 @@ help:
 	@echo "make format    put the style right"
 	@echo "make validate  measure this machine's GPU: a JSON to commit (make validate ARGS=--times-only: no ncu)"
 	@echo "make bench     side-by-side timings"
+	@echo "make conformance  programs and tests of others, run unchanged: docs/conformance (PEERS=FOLDER with checkouts)"
 	@echo "make setup     only make .venv                  (EXTRAS=none: without PyTorch, CuPy and tools)"
 	@echo "make clean     remove .venv and caches"
 
@@ -68,6 +70,9 @@ check: setup
 format: setup
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+conformance: setup
+	@$(BIN)/python -m tests.conformance $(if $(PEERS),--peers $(PEERS)) $(ARGS)
 
 bench: setup
 	@for file in $(wildcard benchmarks/*.py); do echo "== $$file"; $(BIN)/python $$file || exit 1; done

@@ -40,6 +40,8 @@ model = torch.nn.Linear(4, 4).to("cuda")
 generator = torch.Generator(device="cuda").manual_seed(1)
 torch.randn(3, generator=generator, device="cuda")
 torch.cuda.synchronize()
+torch.accelerator.synchronize()
+assert torch.accelerator.current_accelerator().type == "cuda" and torch.accelerator.current_device_index() == 0
 state = torch.cuda.get_rng_state()
 drawn = torch.rand(3, device="cuda")
 assert torch.device("cuda", 0).type == "cuda" and torch.zeros(1, device=torch.device("cuda")).sum() == 0

@@ -120,6 +120,9 @@ def table(outcomes: list[Outcome]) -> str:
     rows.append(
         ("Triton's own tests of its language, a sample", *map(int, tests.groups()), "triton_language")
     )
+    ended = re.search(r"(\d+) of these (\d+) end with exit code 0", _page("hecbench"))
+    assert ended
+    rows.append(("Programs of HeCBench that build with nvcc", *map(int, ended.groups()), "hecbench"))
     for ending, language in LANGUAGES.items():
         of_it = [outcome for outcome in outcomes if outcome.file.endswith(ending)]
         rows.append((f"Features of {language}", sum(o.right for o in of_it), len(of_it), "features"))

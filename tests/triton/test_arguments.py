@@ -80,6 +80,7 @@ def test_all_that_the_compiler_made_is_there_and_a_type_stands_for_a_tensor():
     made = choose.warmup(torch.int32, torch.float32, torch.float32, torch.float32, grid=(1,))
     assert "tt.func" in made.asm["ttir"] and "ttg." in made.asm["ttgir"]
     assert made.asm["ptx"].count(".entry") == 1
+    assert made.metadata._asdict()["name"] == made.name == "choose" and made.metadata.num_warps == 4
 
 
 @pytest.mark.parametrize("flag", [0, 1])

@@ -205,6 +205,8 @@ def install() -> None:
     torch._C._cuda_cudaCachingAllocator_is_enabled = _always(True)
     for name, value in _module().items():
         setattr(torch.cuda, name, value)
+    for name, value in _accelerator().items():
+        setattr(torch.accelerator, name, value)
 
 
 def _with_triton(compile: Callable[..., Any]) -> Callable[..., Any]:
@@ -285,6 +287,24 @@ def _module() -> dict[str, Any]:
         "max_memory_reserved": _always(0),
         "reset_peak_memory_stats": _always(None),
         "mem_get_info": lambda device=None: (int(devices.current().gpu.dram_bytes),) * 2,
+    }
+
+
+def _accelerator() -> dict[str, Any]:
+    """The names of `torch.accelerator`, by which programs for any kind of GPU ask for theirs."""
+    index = dict.fromkeys(("current_device_index", "current_device_idx"), lambda: 0)
+    choice = dict.fromkeys(("set_device_index", "set_device_idx", "set_stream"), _always(None))
+    alike = ("is_available", "device_count", "synchronize", "empty_cache", "current_stream")
+    memory = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")
+    there = _module()
+    return {
+        "current_accelerator": lambda check_available=False: torch.device("cuda"),
+        "device_index": _Device,
+        "get_memory_info": there["mem_get_info"],
+        "reset_peak_memory_stats": _always(None),
+        **index,
+        **choice,
+        **{name: there[name] for name in (*alike, *memory)},
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from types import SimpleNamespace
 from typing import Any
 
 from triton.backends.nvidia.compiler import CUDAOptions
@@ -168,16 +167,14 @@ class Compiled:
         return found
 
     @property
-    def metadata(self) -> SimpleNamespace:
-        """`shared` in bytes a block, `num_warps`, and the kernel's `name`."""
-        made = self.made
-        return SimpleNamespace(
-            shared=made.shared_bytes,
-            num_warps=made.threads // 32,
-            name=made.kernel.entry,
-            num_ctas=self.options.get("num_ctas", 1),
-            num_stages=self.options.get("num_stages", 3),
-        )
+    def metadata(self) -> Any:
+        """What Triton says of it, as a named tuple: `name`, `shared` in bytes a block, `num_warps` …"""
+        return self.made.metadata
+
+    @property
+    def name(self) -> str:
+        """The kernel's name in its PTX."""
+        return self.made.kernel.entry
 
     @property
     def n_regs(self) -> int:

@@ -30,6 +30,7 @@ class TritonKernel:
     scratch_bytes: int = 0
     boxes: tuple[Mapping[str, Any], ...] = ()
     asm: Any = None  # all that Triton made, by its name, as Triton keeps it
+    metadata: Any = None  # what Triton says of it
 
 
 def triton_kernel(
@@ -75,6 +76,7 @@ def triton_kernel(
         getattr(about, "global_scratch_size", 0),
         tuple(getattr(about, "tensordesc_meta", None) or ()),
         type(made.asm)({**made.asm, "ptx": ptx}),
+        about,
     )
 
 
