@@ -111,8 +111,8 @@ def decode_product(word: int, kind: str, blocks: int, stationary: bool = False) 
         names.append(types[number])
     if kind in FOUR_BITS and word & (1 << 31 | 1 << 3):
         raise ValueError(
-            f"Bits 3 and 31 of the descriptor ask for another k than {DEPTH[kind]}, which kind::{kind} only has "
-            "on sm_103."
+            f"Bits 3 and 31 of the descriptor ask for another k than {DEPTH[kind]}, which kind::{kind} "
+            "only has on sm_103."
         )
     d_type = "f32" if scaled else RESULTS.get(word >> 4 & 3, "")
     if d_type not in RESULTS_OF_KIND.get(kind, ("f32",)):
