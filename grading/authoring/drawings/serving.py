@@ -40,7 +40,7 @@ DRAWINGS = (
     Drawing(
         INFERENCE,
         "cache",
-        "With a cache, a new token computes its own key and value only, writes them behind those of earlier tokens, and its query looks at all of them.",
+        "With a cache, a new token computes its own key and value only, writes them after those of earlier tokens, and its query looks at all of them.",
         column(
             row(label("keys", 70), strip(["k0", "k1", "k2", "k3", "k4"], "rrrrw", 52)),
             row(label("values", 70), strip(["v0", "v1", "v2", "v3", "v4"], "rrrrw", 52)),
@@ -345,7 +345,7 @@ DRAWINGS = (
     Drawing(
         INFERENCE,
         "write_then_read",
-        "The order in a step: compute the new token's key and value, write them into the cache behind the others, and only then let the query look at all that is there, itself included.",
+        "The order in a step: compute the new token's key and value, write them into the cache after the others, and only then let the query look at all that is there, itself included.",
         flow(
             box("k, v, q", sub="of the new token"),
             box("write", "write", sub="behind the others"),
