@@ -92,7 +92,7 @@ gpulab.predict("cpp.grid", ...)
 #
 # ## 2 · Pointers know no shape
 #
-# ![An array of three rows and four columns lies in memory row after row. The pointer knows only where it begins; element (1, 2) is at 1 · 4 + 2 = 6.](drawings/rows_in_memory.svg)
+# ![An array of three rows and four columns is stored in memory row after row. The pointer knows only where it begins; element (1, 2) is at 1 · 4 + 2 = 6.](drawings/rows_in_memory.svg)
 #
 # A numba array carries its shape and strides with it. A pointer carries nothing: `image[k]` is the element k places
 # after the start, whatever you meant. A two-dimensional array is stored row after row, and the distance from the
@@ -191,8 +191,8 @@ said(lambda: kernel((4,), (256,), (two, x64, y32, n)))
 # %% [markdown]
 # **Why.** CuPy itself would accept the last two. A Python `2.0` is eight bytes where the kernel takes four, and an
 # array of float64 is read as if it were float32. You get numbers, and they are wrong. The third is an error on a GPU
-# too, but it is rarely reported, because a store slightly behind an array usually falls into the memory of another
-# array. On a GPU run `compute-sanitizer python program.py`, which watches every access.
+# too, but it is rarely reported, because a store slightly past the end of an array usually falls into the memory of
+# another array. On a GPU run `compute-sanitizer python program.py`, which watches every access.
 #
 # ## 4 · One text, many types
 #

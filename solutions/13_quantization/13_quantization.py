@@ -699,11 +699,10 @@ plot.picture(
 #
 # <details><summary>Why U, and why subtract?</summary>
 #
-# With weight j held at its code, trace(E H Eᵀ) is least when the others change by −e · A[j, later] / A[j, j], where A
-# is the inverse of H without the columns that are done. For every j, row j of U is row j of that A up to a factor, so
-# one factorisation is enough for all columns (reference 5). The sign follows from this: for inputs that go together
-# U[j, later] is *negative*, so subtracting adds.
-# </details>
+# With weight j held at its code, trace(E H Eᵀ) is least when the others change by −e · A[j, later] / A[j, j], where
+# A is the inverse of H without the columns that are done. For every j, row j of U is row j of that A up to a factor,
+# so one factorisation is enough for all columns (reference 5). The sign follows from this: for inputs that rise and
+# fall together U[j, later] is *negative*, so subtracting adds. </details>
 #
 # Run the example, and see how closely a layer's inputs are related.
 

@@ -386,9 +386,8 @@ gpulab.plot.bars(
 # is 5e8 elements by default. A bucket is alive in addition to the shards, so large buckets cost memory,
 # whereas small ones cost messages.
 #
-# The check counted what your ranks sent, and it was not a byte more than with DDP. In this sense ZeRO-2 is
-# free. It does cost overlap: its all-gather comes after the optimizer, where no backward is left to hide it
-# behind.
+# The check counted what your ranks sent, and it was not a byte more than with DDP. In this sense ZeRO-2 is free. It
+# does cost overlap: its all-gather comes after the optimizer, where no backward work is left that could hide it.
 #
 # ## 5 · ZeRO-3: a layer when it is needed
 #
@@ -453,8 +452,8 @@ def gather_layers(x, slope, parts):
 gpulab.check("shard.gather_layers", gather_layers)
 
 # %% [markdown]
-# The check sees messages but not memory. It concludes that a layer which is gathered again was not kept,
-# because otherwise nobody would gather it. Only a count on the rank itself can tell whether the layer was
+# The check sees messages but not memory. It concludes that a layer which is gathered again was not kept, because
+# otherwise there would be no reason to gather it. Only a count on the rank itself can tell whether the layer was
 # freed in between, and section 6 makes that count.
 #
 # **Why.** With half as much traffic again as DDP, the memory falls to 16/N bytes per parameter. Whether that traffic
@@ -467,7 +466,7 @@ gpulab.check("shard.gather_layers", gather_layers)
 # PyTorch's own ZeRO-3 is called **FSDP**, fully sharded data parallel. It appeared in FairScale in 2021 (whose
 # README now keeps that version "for historical references"), and came to PyTorch as `FullyShardedDataParallel`, with
 # flat arrays. **FSDP2**, the function `fully_shard`, replaces it. In FSDP2 each parameter is a **DTensor**, which is
-# a tensor that knows on which mesh of ranks it lies and along which axis it is cut.
+# a tensor that knows over which mesh of ranks it is spread and along which axis it is cut.
 #
 # ![FSDP2 shards each parameter by rows: every rank has some rows of every matrix, and the parameter still knows its whole shape.](drawings/dtensor.svg)
 #

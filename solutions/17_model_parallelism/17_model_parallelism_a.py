@@ -600,7 +600,7 @@ gpulab.check("parallel.biased", biased)
 # |---|---|
 # | the full ring | printed below |
 # | yours | yours |
-# | bound: only the p − 1 − r ranks behind rank r need its block | half of the ring's |
+# | bound: only the p − 1 − r ranks after rank r need its block | half of the ring's |
 
 # %%
 gpulab.need(ring)

@@ -35,7 +35,7 @@ DRAWINGS = (
     Drawing(
         CPP,
         "rows_in_memory",
-        "An array of three rows and four columns lies in memory row after row. The pointer knows only where it begins; element (1, 2) is at 1 · 4 + 2 = 6.",
+        "An array of three rows and four columns is stored in memory row after row. The pointer knows only where it begins; element (1, 2) is at 1 · 4 + 2 = 6.",
         flow(
             under(
                 cells(
