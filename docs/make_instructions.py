@@ -179,15 +179,15 @@ FAMILIES = (
     Family(
         ("tcgen05",),
         "alloc, dealloc, relinquish_alloc_permit; ld, st 32x32b 16x32bx2 16x64b 16x128b 16x256b, pack::16b; "
-        "ld.red; cp 32x128b 64x128b 128x128b 128x256b, unpacking 4 and 6 bits; mma f16, tf32, f8f6f4, i8, "
-        "mxf8f6f4, mxf4, mxf4nvf4, of one block and of a pair, A in shared or Tensor Memory; mma.ws; mma.sp "
-        "of 128 rows a block without block scales; commit, fence, wait. Not ashift, cp 4x256b, and masks of "
-        "zero columns",
+        "ld.red; cp 4x256b 32x128b 64x128b 128x128b 128x256b, unpacking 4 and 6 bits; mma f16, tf32, f8f6f4, "
+        "i8, mxf8f6f4, mxf4, mxf4nvf4, of one block and of a pair, A in shared or Tensor Memory; mma.ws; "
+        "mma.sp of 128 rows a block without block scales; shift, and mma with ashift; commit, fence, wait",
         "sums are rounded as measured bit for bit by MMA-Sim: cut to 25 bits, of 4-bit numbers to 35 after "
         "exact sums of 16 products. Work is done when a thread waits at the mbarrier of its commit. An "
         "allocation that does not fit is a fault and not a wait. A number of 4 bits in a byte of Tensor "
         "Memory is in the middle, which is our reading; the metadata of sparse products lie as CUTLASS "
-        "lays them",
+        "lays them, and rows shift as in NVIDIA's example for a B200. An address that names the first 32 "
+        "lanes means those of the warp",
         "tests/simt/test_tensor_core_forms.py",
     ),
     Family(
@@ -218,10 +218,11 @@ FAMILIES = (
     ),
     Family(
         ("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor"),
-        "1d to 5d; tile, im2col, tile::gather4 and tile::scatter4; all types of a tensor map; swizzles of "
-        "32, 64, 128 bytes and none; element strides, zeros or NaN outside; no interleaved "
-        "layouts, no im2col::w",
-        "each element as a scalar model",
+        "1d to 5d; tile, im2col, tile::gather4 and tile::scatter4; all types of a tensor map, those of 4 and "
+        "6 bits too; swizzles of 32, 64, 128 bytes and none, in pieces of 16, 32 and 64 bytes; element "
+        "strides, zeros or NaN outside",
+        "each element as a scalar model. That pieces of 64 bytes change places, and halves of 16 bytes, in "
+        "every second line from the second on is our reading",
         TEST_TENSOR,
     ),
     Family(
@@ -296,6 +297,17 @@ FAMILIES = (
 )
 
 
+# Forms of instructions that run otherwise; the simulator says so where it meets one.
+FORMS = {
+    "cp.async.bulk.tensor of interleaved layouts": "How slices of channels are counted in coordinates is "
+    "written nowhere, and no compiler here makes such maps: lay channels side by side.",
+    "cp.async.bulk.tensor im2col::w": "No compiler here makes it: use im2col.",
+    "tcgen05.mma.ws with a mask of zero columns": "No compiler here makes it: write zeros to B.",
+    "tcgen05.mma.sp with block scales, or of fewer than 128 rows a block": "Where their metadata lie is not "
+    "known: multiply densely.",
+}
+
+
 def known() -> set[str]:
     """The opcodes that the simulator's tables hold, by their first part."""
     return set(operations.ROWS) | set(table.BUILDERS) | set(meetings.WARP) | opcodes.JUMPS
@@ -317,7 +329,7 @@ def page() -> str:
             for f in FAMILIES
         ),
     ]
-    refused = [f"| `{name}` | {advice} |" for name, advice in table.ADVICE.items()]
+    refused = [f"| `{name}` | {advice} |" for name, advice in (*table.ADVICE.items(), *FORMS.items())]
     return "\n".join(
         [
             "# Instructions that the simulator runs",

@@ -284,24 +284,30 @@ def errors(options: argparse.Namespace, course: Course) -> int:
 
 
 def forget(options: argparse.Namespace, course: Course) -> int:
-    """Delete student data of before a date; without --yes only say what that would be."""
+    """Delete student data of before a date, or of one student; without --yes only say what that would be."""
     from grading.lms import classroom, retention, settings
 
-    before, keep = options.before, settings.read(course).keep
-    if before is None and keep is None:
+    before, keep, student = options.before, settings.read(course).keep, options.student
+    if before is None and keep is None and not student:
         raise GradingError(
             "before which date? Add --before 2027-10-01, or a table [retention] with days = 400 "
-            f"to {course.settings}"
+            f"to {course.settings}, or name one student"
         )
-    if before is None and keep is not None:
+    if before is None and student:
+        before = datetime.max
+    elif before is None and keep is not None:
         before = datetime.now(UTC).replace(tzinfo=None) - keep
     with classroom.alone(course):
         books = retention.gradebooks(course, options.gradebooks)
-        gone = retention.past(course, before, books)
+        gone = retention.past(course, before, books, student)
         for each in gone:
             when = f"{each.since:%Y-%m-%d}"
             console.print(f"{when}  {clean(each.lab, 60):<28} {clean(each.student, 64)}", markup=False)
-        what = f"data of {len(gone)} submissions from before {before:%Y-%m-%d}"
+        for line in retention.with_others(course, gone) if student else ():
+            console.print(clean(line, 300), markup=False)
+        what = "data of 1 submission" if len(gone) == 1 else f"data of {len(gone)} submissions"
+        what += f" of {student}" * bool(student)
+        what += f" from before {before:%Y-%m-%d}" * (before != datetime.max)
         if not options.yes:
             console.print(f"{what} would go for good; with --yes it does", markup=False)
             return 0
@@ -310,6 +316,8 @@ def forget(options: argparse.Namespace, course: Course) -> int:
     console.print(f"deleted: {what}", markup=False)
     for path in left:
         console.print(f"still here, because nobody knows whose it is: {clean(path, 300)}", markup=False)
+    for path in retention.named(course, student) if student else ():
+        console.print(f"{clean(path, 300)} still names {student}: delete that by hand", markup=False)
     return 0
 
 
@@ -505,7 +513,8 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("lab", help="the lab, such as 04_memory_hierarchy or 04")
     command.add_argument("file", type=Path, metavar="FILE.zip", help="where to write it")
     command.set_defaults(run=gradescope)
-    command = commands.add_parser("forget", help="delete student data of before a date")
+    command = commands.add_parser("forget", help="delete student data of before a date, or of one student")
+    command.add_argument("student", nargs="?", default="", help="an id: only what belongs to this student")
     command.add_argument(
         "--before",
         type=day,

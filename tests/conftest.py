@@ -36,7 +36,7 @@ THOROUGH = tuple(
     for name in (
         "browser/", "conformance/", "labs/", "site/", "validation/",
         "checks/test_communication.py", "cli/test_every_command.py", "cli/test_pytest_plugin.py",
-        "cli/test_run.py",
+        "cli/test_run.py", "cli/test_run_cuda_cpp.py",
         "distributed/test_network.py", "distributed/test_run.py",
         "grading/test_bad_input.py", "grading/test_cells.py", "grading/test_class_of_eight.py",
         "grading/test_class_page.py", "grading/test_cluster.py",
@@ -46,7 +46,7 @@ THOROUGH = tuple(
         "grading/test_judge.py", "grading/test_killed.py", "grading/test_late.py",
         "grading/test_limited.py", "grading/test_linking.py", "grading/test_memory.py",
         "grading/test_mutations.py", "grading/test_nbgrader_stays_stock.py",
-        "grading/test_never_weaker.py", "grading/test_own_course.py",
+        "grading/test_never_weaker.py", "grading/test_newer.py", "grading/test_own_course.py",
         "grading/test_pictures.py", "grading/test_postgresql.py", "grading/test_public_contents.py",
         "grading/test_redteam.py", "grading/test_references_earn_nothing.py", "grading/test_rendering.py",
         "grading/test_rubric_items.py",

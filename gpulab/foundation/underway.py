@@ -101,10 +101,17 @@ def _watch() -> None:
     shell = notebook()
     cell = shell.execution_count if shell is not None else None
     thread = _threads.get(cell)
-    if thread is None or not thread.is_alive():
+    if shell is not None and (thread is None or not thread.is_alive()):
+        if _ended not in shell.events.callbacks["post_run_cell"]:
+            shell.events.register("post_run_cell", _ended)
         _threads.clear()
         _threads[cell] = threading.Thread(target=_look, args=(_shower(),), daemon=True)
         _threads[cell].start()
+
+
+def _ended(*_: Any) -> None:
+    """The cell is over, and so is all that it began: a loop that an error left keeps its work until then."""
+    _stack.clear()
 
 
 def _look(show: Callable[[str, float | None], None]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from . import style
+from . import readings, style
 from .records import LANES, LINE, SECTOR, WORD, Request
 
 ROWS = 12  # lines of 128 bytes shown at most
@@ -52,6 +52,28 @@ def _draw_line(ax: Axes, request: Request, start: int, row: int) -> None:
         fill = style.SERIES[order[sector] % 2] if lanes else None
         text = style.lanes_text(lanes) if width >= 0.5 else ""  # a byte is too narrow for a number
         style.cell(ax, x, row, text, fill, width=width, height=0.9)
+    first = start // SECTOR
+    for sector in range(first, first + LINE // SECTOR):
+        if sector in order:
+            x = (sector - first) * (SECTOR / WORD + GAP)
+            asked = {address: lanes for address, lanes in wanted.items() if address // SECTOR == sector}
+            readings.say(ax, x, row, SECTOR / WORD, 0.9, _of_sector(request, sector, asked))
+
+
+def _of_sector(request: Request, sector: int, asked: dict[int, tuple[int, ...]]) -> str:
+    """A sector in words: where it lies, which lanes asked for it, and how much of it they wanted."""
+    offset = sector * SECTOR - request.base
+    lanes = sorted(lane for of_one in asked.values() for lane in of_one)
+    some = (
+        f"{lanes[0]} to {lanes[-1]}"
+        if len(lanes) > 2 and lanes == list(range(lanes[0], lanes[-1] + 1))
+        else ""
+    )
+    who = f"lane{'s' if len(lanes) > 1 else ''} {some or ', '.join(map(str, lanes))}"
+    used = min(SECTOR, len(asked) * request.size)
+    return (
+        f"bytes {offset:,} to {offset + SECTOR - 1:,}\nasked for by {who}\n{used} of {SECTOR} bytes are used"
+    )
 
 
 def _of(array: str) -> str:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from . import style
+from . import readings, style
 
 
 def bars(
@@ -54,6 +54,7 @@ def bars(
                 ax.plot(value, row, marker="X" if misses else "o", color=fill, markersize=7, zorder=2)
         else:
             style.cell(ax, start, row - 0.3, "", fill, width=max(value - start, 0), height=0.6, wrong=misses)
+        readings.say(ax, start, row - 0.45, 10 * highest, 0.9, _said(name, value, counts, unit, budget))
         where = _label_at(max(value, start), budget, start, highest, log)
         ax.annotate(
             style.number(value), (where, row), xytext=(8 if log else 5, 0), textcoords="offset points",
@@ -83,6 +84,17 @@ def bars(
             f"; {' and '.join(missed)} {miss} the budget of {limit}" if missed else "; all within budget"
         )
     return style.finish(ax, caption or f"{_as_start(unit)}: {_spread(counts)}{verdict}.", given)
+
+
+def _said(name: str, value: float, counts: Mapping[str, float], unit: str, budget: float | None) -> str:
+    """A bar in words: its count, and how it compares with the budget or with the smallest."""
+    least = min(counts, key=counts.__getitem__)
+    words = f"{name}\n{style.number(value)} {unit}"
+    if budget:
+        return f"{words}\n{value / budget:.3g} × the budget"
+    if counts[least] > 0 and value > counts[least]:
+        return f"{words}\n{value / counts[least]:.3g} × {least}"
+    return words
 
 
 def _thin_out(ax: Axes) -> None:

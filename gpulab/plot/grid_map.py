@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from matplotlib.axes import Axes
 
-from . import style
+from . import readings, style
 from .records import Coverage
 
 WINDOW = 40  # rows and columns shown at most
@@ -37,6 +39,7 @@ def grid_map(coverage: Coverage, ax: Axes | None = None) -> style.Picture:
                 style.cell(
                     ax, column, row, text, colours[int(block[spot])], wrong=bool(times[spot] > 1), size=6.5
                 )
+    _say(ax, coverage, times, rows, columns)
     for row in sorted({0, rows - 1}):
         said = str(row * WRAP) if flat else str(row)
         ax.text(-0.3, row + 0.5, said, ha="right", va="center", fontsize=8, color=style.INK)
@@ -49,6 +52,30 @@ def grid_map(coverage: Coverage, ax: Axes | None = None) -> style.Picture:
     ax.set_ylim(rows + (0.8 if cropped else 0.2), -1.1)
     ax.set_aspect("equal")
     return style.finish(ax, _told(coverage, times), given)
+
+
+def _say(ax: Axes, coverage: Coverage, times: np.ndarray, rows: int, columns: int) -> None:
+    """Have each run of neighbours in a row that one block touches say which threads they are."""
+    block, thread = np.asarray(coverage.block), np.asarray(coverage.thread)
+    flat = block.ndim == 1
+    for row in range(rows):
+        its = slice(row * WRAP, row * WRAP + columns) if flat else (row, slice(0, columns))
+        blocks, threads, often = block[its], thread[its], times[its]
+        edges = [0, *(np.flatnonzero((np.diff(blocks) != 0) | (np.diff(often) != 0)) + 1), len(blocks)]
+        for start, stop in pairwise(edges):
+            first, last = (row * WRAP + start, row * WRAP + stop - 1) if flat else (start, stop - 1)
+            which = f"{first}" if first == last else f"{first} to {last}"
+            where = f"{coverage.array}[{which}]" if flat else f"{coverage.array}[{row}, {which}]"
+            who = f"block {blocks[start]}, threads {threads[start]} to {threads[stop - 1]}"
+            if first == last:
+                who = f"block {blocks[start]}, thread {threads[start]}"
+            if often[start] != 1:
+                who = (
+                    "no thread"
+                    if often[start] == 0
+                    else f"touched {often[start]} times; the last is of {who}"
+                )
+            readings.say(ax, start, row, stop - start, 1, f"{where}\n{who}")
 
 
 def _colours(block: np.ndarray) -> dict[int, str]:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from . import style
+from . import readings, style
 
 STYLES = ("-", "--", ":", "-.")
 # Where a name may stand beside the end of its curve: points to move it, and which side of it stays there.
@@ -93,6 +93,9 @@ def lines(
             axis.set_minor_formatter("")
     if not log_y and max(abs(value) for points in curves.values() for _, value in points) >= 1000:
         ax.yaxis.set_major_formatter(lambda value, _: style.number(value))  # not along x: years stand there
+    readings.say_curves(
+        ax, curves, [style.SERIES[i % len(style.SERIES)] for i in range(len(curves))], x, y, log_x
+    )
     _name_ends(ax, ends)
     return style.finish(ax, caption, given)
 

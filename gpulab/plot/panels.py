@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from . import style
+from . import readings, style
 
 
 def panels(
@@ -31,6 +31,7 @@ def panels(
         for row, name in enumerate(kernels):
             value = of_kernels[name]
             style.cell(ax, 0, row - 0.3, "", style.GOOD, width=value, height=0.6)
+            readings.say(ax, 0, row - 0.45, 2 * highest, 0.9, f"{name}\n{style.number(value)} {unit}")
             ax.annotate(
                 f"{value:,.{places}f}", (value, row), xytext=(4, 0), textcoords="offset points", va="center",
                 fontsize=8, color=style.INK,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, NullLocator
 
-from . import style
+from . import readings, style
 
 
 def front(points: Mapping[str, tuple[float, float]]) -> list[str]:
@@ -60,8 +60,22 @@ def pareto(
     ax.set_xlabel(x, color=style.INK)
     ax.set_ylabel(y, color=style.INK)
     ax.margins(x=0.16, y=0.08)
+    _say(ax, points, x, y)
     _name(ax, points, [points[name] for name in best])
     return style.finish(ax, caption, given)
+
+
+def _say(ax: Axes, points: Mapping[str, tuple[float, float]], x: str, y: str) -> None:
+    """Have a square around each point say its name and its numbers."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    for name, place in points.items():
+        across, up = ax.transData.transform(place)
+        corners = ax.transData.inverted().transform([(across - 9, up - 9), (across + 9, up + 9)])
+        words = f"{name}\n{x}: {style.number(place[0])}\n{y}: {style.number(place[1])}"
+        (left, low), (width, height) = corners[0], corners[1] - corners[0]
+        readings.say(ax, left, low, width, height, words)
 
 
 def _write_numbers(axis: Axis) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from . import style
+from . import readings, style
 
 KINDS = {"F": ("forward", style.DEEP), "B": ("backward", style.AMBER), "W": ("weights' gradient", style.LEAF)}
 
@@ -43,6 +43,9 @@ def schedule(
             ax, slot.start, slot.device - 0.4, number if fits else "", KINDS[slot.work.kind][1],
             width=length, height=0.8, size=7.5,
         )  # fmt: skip
+        what = f"{KINDS[slot.work.kind][0]} of micro-batch {number}"
+        times = f"device {slot.device}, {style.number(slot.start)} to {style.number(slot.stop)} {unit}"
+        readings.say(ax, slot.start, slot.device - 0.4, length, 0.8, f"{what}\n{times}")
     for device, peak in enumerate(peaks):
         ax.annotate(
             f"holds {peak}", (1, device), xycoords=("axes fraction", "data"), xytext=(4, 0),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 
-from . import style
+from . import readings, style
 
 
 def stacked(
@@ -27,10 +27,13 @@ def stacked(
         raise style.NothingToDraw("there is nothing to draw: no part is larger than 0")
     ax, given = style.begin(ax, 7.2, 1.6 + 0.38 * len(parts))
     named = list(next(iter(parts.values())))
-    for row, (of, total) in enumerate(zip(parts.values(), totals, strict=True)):
+    for row, ((key, of), total) in enumerate(zip(parts.items(), totals, strict=True)):
         left = 0.0
         for name, colour in zip(named, style.SERIES, strict=False):
             style.cell(ax, left, row - 0.3, "", colour, width=of[name], height=0.6)
+            part = 100 * of[name] / total if total else 0
+            words = f"{key}\n{name}: {style.number(of[name])} {unit}, {part:.3g} % of the bar"
+            readings.say(ax, left, row - 0.3, of[name], 0.6, words)
             left += of[name]
         ax.annotate(
             style.number(round(total, 1)), (total, row), xytext=(5, 0), textcoords="offset points",

@@ -27,7 +27,7 @@ from matplotlib.text import Text
 
 from gpulab.foundation.errors import Message
 
-from . import on_paper
+from . import on_paper, readings
 from .on_paper import INK as INK  # by this name for all figures
 
 FAINT = "#9b9b9b55"
@@ -44,6 +44,7 @@ HATCH = "////"
 CELL = 0.25  # inches: one square of a grid of lanes, banks or elements
 TEXT = 9
 DPI = 110
+READABLE = 480  # pixels of the page: the least width at which the letters of a figure are read
 DENSITY = 2  # dots of an image in a notebook for each pixel of the page: most screens have about so many
 LARGE = (
     60  # square inches from which on one dot has to do, or a grid of a thousand cells would weigh too much
@@ -92,11 +93,13 @@ class Picture:
         image = on_paper.svg(self._without_caption(density * DPI), density)
         data = quote(image, safe=" :/=,;'<>()")
         said = escape(self.caption)
+        # Narrower than that, its letters could not be read: it is pushed sideways instead.
+        look = f"max-width:100%;min-width:{min(width * DPI, READABLE):.0f}px;border-radius:6px"
+        image = f'<img alt="{said}" src="data:image/svg+xml,{escape(data)}" style="{look}">'
         return (
-            f'<figure class="gpulab-figure" style="margin:.4em 0;overflow-x:auto"><img alt="{said}"'
-            f' src="data:image/svg+xml,{escape(data)}" style="max-width:100%;border-radius:6px"><figcaption'
-            ' aria-hidden="true" style="font-size:13px;max-width:44rem;margin:.3em'
-            f' 0">{said}</figcaption></figure>'
+            '<figure class="gpulab-figure" style="margin:.4em 0;overflow-x:auto">'
+            f'{readings.over(image, self.figure)}<figcaption aria-hidden="true" style="font-size:13px;'
+            f'max-width:44rem;margin:.3em 0;position:sticky;left:0">{said}</figcaption></figure>'
         )
 
     def _without_caption(self, dpi: int) -> bytes:

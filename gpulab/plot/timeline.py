@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from . import style
+from . import readings, style
 from .records import Span
 
 
@@ -38,6 +38,9 @@ def timeline(
             ax, span.start, rows.index(span.row) - 0.32, span.label if fits else "", fill,
             width=length, height=0.64, dashed=wait, size=8,
         )  # fmt: skip
+        what = f"{span.row}: {span.label or span.kind}"
+        times = f"{style.number(span.start)} to {style.number(span.stop)}: {_amount(length, unit)}"
+        readings.say(ax, span.start, rows.index(span.row) - 0.32, length, 0.64, f"{what}\n{times}")
     ax.set_yticks(range(len(rows)), rows)
     if all(isinstance(time, int) for span in spans for time in (span.start, span.stop)):
         ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))

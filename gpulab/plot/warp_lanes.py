@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
 
-from . import style
+from . import readings, style
 from .records import LANES, Pass
 
 ROOM = 0.85  # of a warp's lane that a full warp fills
@@ -53,6 +53,9 @@ def _draw(ax: Axes, row: int, passes: Sequence[Pass], label: str) -> None:
         fill = style.GOOD if share == 1 else style.AMBER
         box = Rectangle((start, row + 1 - height), one.instructions, height)
         boxes.setdefault((fill, not label or one.label == label), []).append(box)
+        lanes = style.plural(sum(map(bool, one.lanes)), "lane")
+        words = f"warp {row}, {one.label}\n{style.plural(one.instructions, 'instruction')} with {lanes}"
+        readings.say(ax, start, row + 1 - ROOM, one.instructions, ROOM, words)
         start += one.instructions
     for (fill, filled), its in boxes.items():
         ax.add_collection(

@@ -156,7 +156,7 @@ def markdown(lab: str, found: Iterable[Typical]) -> str:
                 like = (
                     f" (the same is said of wrong/{', '.join(kind.like)})"
                     if kind.like
-                    else " (not in wrong/)"
+                    else " (like no file of wrong/)"
                 )
             at = f" at {', '.join(kind.labels)}" if kind.labels else ""
             rows.append(f"- **{kind.students}** fail{'s' * (kind.students == 1)}{at}: {kind.said}{like}")

@@ -61,7 +61,7 @@ def graft(released: NotebookNode, submitted: list[dict[str, Any]], name: str, la
             if cell.cell_type == "markdown" and (pictures := album.of(changed[-1], cell.source)):
                 cell.attachments = pictures
     if not found:
-        raise NotebookError(texts.NO_SOLUTION_CELL.format(lab=lab, name=name))
+        raise NotebookError(texts.NO_SOLUTION_CELL.format(name=name))
     used, doubts = take_over(notebook, released, submitted)
     for cell_id, note in [*used.items(), *doubts.items()]:
         notes[cell_id] = "; ".join(filter(None, [notes.get(cell_id), note]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 
 from gpulab.foundation.strict import clean as clean
 
@@ -13,12 +13,14 @@ NO_CELLS = "notebook has no list of cells"
 TOO_LARGE = "notebook is {size:,} bytes; at most {limit:,} are read"
 NOT_A_FILE = "{name} is not a regular file"
 UNREADABLE = "{name} cannot be read: {why}"
-NO_SOLUTION_CELL = "no solution cell of {lab} left in {name}"
+NO_SOLUTION_CELL = "the file has no solution cell of {name}; is it a notebook of another lab?"
 NO_LAB = "no notebook {expected} was handed in; found: {found}"
 NOTHING_ELSE = "no file at all"
 STRAY = "not a notebook, and its name is not the id of anybody on the roster"
 PART_MISSING = "{name}.ipynb was not handed in, which counts as 0 points"
-UNKNOWN_STUDENT = "not on the roster ({roster}); add the id there and grade again"
+UNKNOWN_STUDENT = (
+    "not on the roster ({roster}){near}; add the id there, or give the file the student's id, and grade again"
+)
 UNKNOWN_SENDER = (
     "nobody on the roster ({roster}) has the number {key} in the column '{lms}', nor alone that name; "
     "add it there and grade again"
@@ -152,6 +154,11 @@ def some(names: Sequence[str], most: int = 12) -> str:
     """The first names of a list, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def number(names: Sized, one: str, several: str) -> str:
+    """``1 is``, or ``3 are``: how many there are, with the words for one or for several."""
+    return f"{len(names)} {one if len(names) == 1 else several}"
 
 
 def wrap(text: str, width: int = 70) -> list[str]:

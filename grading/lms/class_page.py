@@ -7,7 +7,7 @@ escaped, and the page's own policy lets a browser load and run nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -50,7 +50,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Standing:
-    """One student over all labs; `share` is of all points of all labs, what was not handed in counts as 0."""
+    """One student over the labs for them; `share` is of all their points, what was not handed in is 0."""
 
     who: Student
     share: float
@@ -59,10 +59,10 @@ class Standing:
     signs: tuple[str, ...]  # why somebody should have a look; empty for most
 
 
-def write(course: Course, tables: Tables) -> Path:
-    """Write the page beside `grades.csv`; returns its path."""
+def write(course: Course, tables: Tables, rosters: Collection[str] = ()) -> Path:
+    """Write the page beside `grades.csv`; returns its path. `rosters` names the labs that have one."""
     names, reasons = _from_verdicts(course, tables)
-    students = standings(tables)
+    students = standings(tables, rosters)
     body = [
         f"<p>Students: {len(students)}. Labs: {len(tables)}. "
         "Grades that are not final are counted as they are now.</p>",
@@ -79,9 +79,12 @@ def write(course: Course, tables: Tables) -> Path:
     return course.class_page
 
 
-def standings(tables: Tables) -> list[Standing]:
-    """Everybody over all labs, the lowest share first. Each lab weighs as many points as it has."""
-    whole = sum(max((row.of for row in rows), default=0.0) for rows in tables.values())
+def standings(tables: Tables, rosters: Collection[str] = ()) -> list[Standing]:
+    """Everybody, the lowest share first, over the labs that are for him or her: those with a row for the
+    student, and those without a roster, which cannot say whom they are for. Each lab weighs as many points as
+    it has.
+    """
+    most = {lab: max((row.of for row in rows), default=0.0) for lab, rows in tables.items()}
     rows_of: dict[str, dict[str, Final]] = defaultdict(dict)
     for lab in sorted(tables):
         for row in tables[lab]:
@@ -89,15 +92,17 @@ def standings(tables: Tables) -> list[Standing]:
     found = []
     for rows in rows_of.values():
         shares = [row.total / row.of if row.of else 0.0 for row in rows.values() if row.cells]
+        asked = [lab for lab in sorted(tables) if lab in rows or lab not in rosters]
+        whole = sum(most[lab] for lab in asked)
         share = sum(row.total for row in rows.values()) / whole if whole else 0.0
-        missing = [lab for lab in sorted(tables) if lab not in rows or not rows[lab].cells]
+        missing = [lab for lab in asked if lab not in rows or not rows[lab].cells]
         signs = [f"nothing of {texts.some(missing, 4)}"] if missing else []
         if share < LOW:
             signs.append(f"{share:.0%} of all points")
         if len(shares) > 1 and shares[-1] < mean(shares[:-1]) - DROP:
             signs.append(f"{shares[-1]:.0%} in the last lab, {mean(shares[:-1]):.0%} before")
         who = next(iter(rows.values())).who
-        found.append(Standing(who, share, len(shares), len(tables), tuple(signs)))
+        found.append(Standing(who, share, len(shares), len(asked), tuple(signs)))
     return sorted(found, key=lambda each: (each.share, each.who.id))
 
 

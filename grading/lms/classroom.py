@@ -237,7 +237,8 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
     ]
     result.notes += final.of_groups(settings.read(course).groups_of(lab.name), result.table)
     others = [name for name in gradebook.labs(course) if name != lab.name]
-    result.others = {name: final.table(course, name, of_lab(course, name)) for name in others}
+    rosters = {lab.name: roster, **{name: of_lab(course, name) for name in others}}
+    result.others = {name: final.table(course, name, rosters[name]) for name in others}
     result.refused = {**final.unmatched(course, lab.name, result.table), **result.refused}
     result.unmatched = {name: final.unmatched(course, name, each) for name, each in result.others.items()}
     for name, table in {lab.name: result.table, **result.others}.items():
@@ -251,7 +252,8 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
         if course.grades.with_name(f"grades-{name}.csv").exists():
             with suppress(GradingError):  # a lab that is released no more keeps its last table
                 final.write(course, open_lab(course, name), table)
-    class_page.write(course, {lab.name: result.table, **result.others})
+    listed = [name for name, each in rosters.items() if each.path]
+    class_page.write(course, {lab.name: result.table, **result.others}, listed)
 
 
 def grade(

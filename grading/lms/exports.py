@@ -145,16 +145,22 @@ def _path(course: Course, lab: str, layout: str) -> Path:
 
 def left_out(layout: str, grades: Iterable[Final], provisional: bool = False) -> list[str]:
     """What a person should know of a file that was written: whose cells are empty in it, and why."""
-    why: dict[str, list[str]] = {}
+    numberless, unfinished = [], []
     for grade in grades:
         if layout == "moodle" and not grade.who.moodle:
-            why.setdefault("have no participant number, so they are not in the file", []).append(grade.who.id)
+            numberless.append(grade.who.id)
         elif grade.state != MISSING and not grade.is_final:
-            words = (
-                "are not final, but included" if provisional else "are not final, so their cells are empty"
-            )
-            why.setdefault(words, []).append(f"{grade.who.id} ({grade.state})")
-    return [f"{len(who)} {words}: {texts.some(who)}" for words, who in why.items()]
+            unfinished.append(f"{grade.who.id} ({grade.state})")
+    absent = ("has no participant number, so it is not", "have no participant number, so they are not")
+    open_ = ("is not final, so its cell is empty", "are not final, so their cells are empty")
+    if provisional:
+        open_ = ("is not final, but included", "are not final, but included")
+    told = []
+    if numberless:
+        told.append(f"{texts.number(numberless, *absent)} in the file: {texts.some(numberless)}")
+    if unfinished:
+        told.append(f"{texts.number(unfinished, *open_)}: {texts.some(unfinished)}")
+    return told
 
 
 def unknown_title(title: str, titles: Sequence[str]) -> list[str]:

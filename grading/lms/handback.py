@@ -3,7 +3,8 @@
 Moodle: mod/assign/feedback/file/importziplib.php reads a participant's number from the name of a folder,
 ``NAME_NUMBER_assignsubmission_file_`` (versions before 4.1 want the last underscore). Canvas: "Re-upload
 submissions" (Assignment#generate_comments_from_files) reads from a file's name a user's number and that of a
-file which this user handed in, and attaches the page to a comment. Its gradebook's import takes no comments.
+file which this user handed in, and attaches the page to a comment, of the whole group where the assignment is
+one for groups. Its gradebook's import takes no comments.
 """
 
 from __future__ import annotations
@@ -27,18 +28,27 @@ from grading.lms.final import MISSING, Final, exercises
 
 NEEDS = {
     "moodle": (
+        "has no participant number of Moodle",
         "have no participant number of Moodle",
         'Grade the zip that Moodle\'s "Download all submissions" makes: its folders hold the numbers',
     ),
     "canvas": (
         "handed in no file that Canvas numbered",
+        "handed in no file that Canvas numbered",
         'Grade the zip that Canvas\'s "Download submissions" makes: its files hold the numbers',
     ),
     "mail": (
+        "has no e-mail address",
         "have no e-mail address",
         "Give a roster with a column email",
     ),
 }
+
+
+PASSED_ON = (
+    "If the assignment in Canvas is one for groups, Canvas shows the page to all members; otherwise, add "
+    "--feedback mail"
+)
 
 
 def write(
@@ -58,10 +68,13 @@ def write(
         elif grade.state != MISSING:
             unfinished.append(f"{grade.who.id} ({grade.state})")
     reached = [grade for grade in wanted if REACHED[way](grade)]
-    unreached = [grade.who.id for grade in wanted if grade not in reached]
-    lacking, advice = NEEDS[way]
+    unreached = [grade for grade in wanted if grade not in reached]
+    passed_on = [grade for grade in unreached if way == "canvas" and grade.by in {g.who.id for g in reached}]
+    unreached = [grade for grade in unreached if grade not in passed_on]
+    one, several, advice = NEEDS[way]
     if unreached and not reached:
-        raise GradingError(f"no feedback for {way} was written, because {len(unreached)} {lacking}. {advice}")
+        why = texts.number(unreached, one, several)
+        raise GradingError(f"no feedback for {way} was written, because {why}. {advice}")
     path = course.home / f"feedback-{lab.name}-{way}{'' if way == 'mail' else '.zip'}"
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)  # it could tell other points
     if not reached:
@@ -70,9 +83,16 @@ def write(
     _write_folder(path, files) if way == "mail" else _write_zip(path, files)
     told = []
     if unreached:
-        told.append(f"{len(unreached)} {lacking}, so they get no feedback: {texts.some(unreached)}. {advice}")
+        why = texts.number(unreached, f"{one}, and gets no feedback", f"{several}, and get no feedback")
+        told.append(f"{why}: {texts.some([grade.who.id for grade in unreached])}. {advice}")
+    if passed_on:
+        named = texts.some([f"{grade.who.id} (by {grade.by})" for grade in passed_on])
+        told.append(f"handed in by another member of the group: {named}. {PASSED_ON}")
     if unfinished:
-        told.append(f"{len(unfinished)} are not final, so they get no feedback yet: {texts.some(unfinished)}")
+        why = texts.number(
+            unfinished, "is not final, and gets no feedback yet", "are not final, and get no feedback yet"
+        )
+        told.append(f"{why}: {texts.some(unfinished)}")
     return path, told
 
 

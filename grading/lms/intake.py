@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from grading.core import texts
-from grading.core.commands import closest
+from grading.core.commands import closest, ours
 from grading.core.course import Course
+from grading.core.errors import GradingError
 from grading.core.tasks import Lab
 from grading.core.verdicts import Store
 from grading.lms import gradebook, late, newer, settings
-from grading.lms.roster import Roster, Student, times_of
+from grading.lms.roster import Roster, Student, read_roster, remembered, times_of
 from grading.lms.submissions import (
     Submission,
     by_canvas,
     called_late,
     find_submissions,
+    lab_of,
+    marks_of,
     remember_sender,
 )
+
+MANY, MOST = 2, 10  # hand-ins of another lab that are no accident, and so many for each of the right lab
 
 
 def collect(
@@ -44,6 +52,7 @@ def collect(
             folder, lab.name, names, roster, called,
             scratch=Path(scratch), other_labs=labs, released=released, marks=lab.marks,
         )  # fmt: skip
+        _check_lab(course, lab, delivered, called or folder)
         before = {s.student for s in delivered if (course.submitted / s.student / lab.name).is_dir()}
         same = _copies(known.groups_of(lab.name), delivered, before)
         for submission in delivered:
@@ -81,11 +90,33 @@ def collect(
     ]
 
 
+def _check_lab(course: Course, lab: Lab, delivered: Sequence[Submission], called: Path) -> None:
+    """Raises GradingError for the folder of another lab, before anything is written into this one's grades.
+
+    That is a folder with two hand-ins of another lab or more, and ten for each of this one: somebody may have
+    mistaken the labs.
+    """
+    labs: dict[str, dict[str, Collection[str]]] = {lab.name: dict(lab.marks)}
+    right = sum(bool(lab_of(each, labs)) for each in delivered)
+    if called == course.submitted or len(delivered) < max(MANY, MOST * right):
+        return
+    for path in course.labs.glob("[0-9]*/*.ipynb"):
+        labs.setdefault(path.parent.name, {}).setdefault(path.stem, marks_of(path))
+    counts = Counter(name for each in delivered if (name := lab_of(each, labs)))
+    (other, number), *_ = counts.most_common(1) or [("", 0)]
+    if other != lab.name and number >= max(MANY, MOST * counts[lab.name]):
+        there = counts[lab.name] or "nothing"
+        raise GradingError(
+            f"{called} holds {number} hand-ins of {other}, and of {lab.name} {there}. Nothing was changed. "
+            f"If you meant {other}: {ours('grade', other, shlex.quote(str(called)))}"
+        )
+
+
 def _without_unreadable(course: Course, lab: Lab, submission: Submission, place: Path) -> Submission:
     """The submission without files that cannot be read where an earlier one can, which are noted.
 
-    Where nothing else was handed in, what an LMS called it and its time are not taken over, either: they say
-    nothing of the file that counts.
+    Where nothing of the lab, or nothing else, was handed in, what an LMS called it and its time are not taken
+    over, either: they say nothing of the file that counts.
     """
     if submission.folder == place:
         return submission
@@ -98,7 +129,7 @@ def _without_unreadable(course: Course, lab: Lab, submission: Submission, place:
         elif not newer.trouble(lab, name, earlier):
             newer.set_aside(course, lab.name, submission.student, name, path, why)
             del good[name]
-    if submission.notebooks and not good:
+    if not good and any((place / f"{name}.ipynb").is_file() for name in lab.notebooks):
         return replace(
             submission, notebooks={}, sent_as="", late=False, who=replace(submission.who, handed_in="")
         )
@@ -228,7 +259,7 @@ def _doubts_of_time(
         )
     unknown = [who for who in here if who not in timed and who not in named and here[who].notebooks]
     unknown = [
-        who for who in unknown if who not in unread and not by_canvas(course, lab, who)
+        who for who in unknown if who not in unread and not _by_canvas(course, lab, here[who])
     ]  # which says who is late
     if unknown:
         yield (
@@ -241,9 +272,9 @@ def _doubts_of_time(
             f"these times of handing in cannot be read, so the grades are not final: {odd}. "
             "Write them as 2027-01-17 22:10"
         )
-    everybody = {*roster.students, *(s.student for s in submissions if not s.refused)}
+    everybody = {*roster.students, *(s.student for s in submissions if not s.refused), *_elsewhere(course)}
     tables: dict[str, Collection[str]] = {
-        "extension": known.extensions,
+        "extension": [who for who, each in known.extensions.items() if any(e.of(lab) for e in each)],
         f"extra.{lab}": known.extra.get(lab, {}),
         f"waive.{lab}": known.waived.get(lab, {}),
     }
@@ -256,6 +287,19 @@ def _doubts_of_time(
                 f"nobody has this id, so nobody gets what [{table}] gives it: {texts.some(named)}. "
                 f"Correct it in {course.settings.name}"
             )
+
+
+def _by_canvas(course: Course, lab: str, submission: Submission) -> bool:
+    """Whether Canvas sent the file that counts. A newer one may come by mail, in a folder of one's own."""
+    given = submission.folder != course.submitted / submission.student / lab
+    return by_canvas(course, lab, submission.student) and not (given and not submission.sent_as)
+
+
+def _elsewhere(course: Course) -> Iterator[str]:
+    """The students on the rosters of other labs, as far as those can be read."""
+    for path in {course.roster, *map(Path, remembered(course.rosters).values())}:
+        with suppress(GradingError):
+            yield from read_roster(path).students
 
 
 def _with_a_guess(who: str, everybody: Collection[str]) -> str:

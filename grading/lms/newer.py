@@ -52,11 +52,15 @@ def keep(course: Course, lab: str, students: Collection[str]) -> None:
     for student in students:
         if student not in waiting:
             raise GradingError(
-                f"--keep {student}{guess(student, waiting)}: no file of this student in {lab} was set aside; "
-                f"there is one of {texts.some(sorted(waiting)) or 'nobody'}"
+                f"--keep {student}{guess(student, waiting)}: no newer file of this student in {lab} was left "
+                f"unread. {_waiting(waiting)}"
             )
         for note in _of(course, lab, student):
             write_whole(note, json.dumps({**_read(note), "settled": True}))
+
+
+def _waiting(students: Collection[str]) -> str:
+    return f"Such files are there of {texts.some(sorted(students))}" if students else "There is no such file"
 
 
 def open_ones(course: Course, lab: str) -> dict[str, str]:

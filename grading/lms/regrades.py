@@ -83,21 +83,32 @@ def _words(verdict: ExerciseVerdict) -> str:
     return f"{verdict.points:g} of {verdict.of:g}{why}"
 
 
-def requests(course: Course, folder: Path) -> tuple[list[Request], list[str]]:
+def requests(course: Course, folder: Path) -> tuple[list[Request], dict[Path, str]]:
     """All requests in and below a folder, in order, and what is wrong with each file that is none.
 
-    Raises GradingError where there is no folder.
+    Files that we wrote there, answers and verdicts, are neither. Raises GradingError where there is no
+    folder.
     """
     if not folder.is_dir():
         raise GradingError(f"no folder {folder}: put the students' requests into one, a .toml each")
     found: list[Request] = []
-    problems: list[str] = []
-    for path in sorted(folder.rglob("*.toml")):  # an LMS makes a folder for each student
+    problems: dict[Path, str] = {}
+    for path in sorted(folder.rglob("*")):  # an LMS makes a folder for each student
+        if path.suffix != ".toml":
+            if path.is_file() and not path.name.startswith(".") and not _is_ours(folder, path):
+                problems[path] = f"{path} is no request, because its name does not end in .toml"
+            continue
         try:
             found.append(request(course, path))
         except GradingError as error:
-            problems.append(str(error))
+            problems[path] = str(error)
     return found, problems
+
+
+def _is_ours(folder: Path, path: Path) -> bool:
+    """Whether a file is an answer to a request, or a verdict that was made for one."""
+    inside = path.relative_to(folder).parts
+    return inside[0] == "verdicts" or (len(inside) == 1 and path.suffix == ".json" and "@" in path.name)
 
 
 def request(course: Course, path: Path) -> Request:
@@ -140,7 +151,7 @@ def queue(
         answers += _of_lab(course, lab, [r for r in asked if r.lab == lab], limits, unsafe)
     for answer in answers:
         _save(course, answer)
-    return answers, problems
+    return answers, list(problems.values())
 
 
 def _of_lab(

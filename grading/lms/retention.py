@@ -1,4 +1,4 @@
-"""Student data goes after a date: `python -m grading forget`.
+"""Student data goes after a date, or that of one student at once: `python -m grading forget`.
 
 What belongs to a student in a lab: what was handed in and made of it, verdicts, feedback, points in every
 gradebook that the class was graded into, the row of `grades.csv`, requests for a regrade and the verdicts on
@@ -22,11 +22,12 @@ from pathlib import Path
 from nbgrader.api import Gradebook, MissingEntry
 
 from grading.core import texts
+from grading.core.commands import guess
 from grading.core.course import EXAMPLE, Course
 from grading.core.errors import GradingError
 from grading.core.verdicts import write_whole
 from grading.lms import gradebook, late, regrades, tables
-from grading.lms.roster import read_roster
+from grading.lms.roster import read_roster, remembered
 from grading.lms.submissions import find_submissions
 
 SUFFIXES = (".ipynb", ".zip")  # of what a student hands in as one file
@@ -61,29 +62,54 @@ def gradebooks(course: Course, urls: Sequence[str]) -> list[Course]:
     return found
 
 
-def past(course: Course, before: datetime, books: Sequence[Course] | None = None) -> list[Past]:
-    """What was handed in before a moment (UTC), in the order of labs and students.
+def past(
+    course: Course, before: datetime, books: Sequence[Course] | None = None, student: str = ""
+) -> list[Past]:
+    """What was handed in before a moment (UTC), by `student` or by all, in the order of labs and students.
 
     The moment is what `timestamp.txt` says, else when the youngest file of the submission was written. Where
     only verdicts, points or a row are left, it is when those were written. `books` are the `gradebooks`.
+    Raises GradingError for a student of whom nothing is here.
     """
     books = gradebooks(course, ()) if books is None else books
     known = sorted(_known(course, books))
+    if student:
+        everybody = {who for _, who in known}
+        known = [pair for pair in known if pair[1] == student]
+        if not known:
+            raise GradingError(f"nothing of {student}{guess(student, everybody)} is in {course.home}")
     handed_in = _handed_in(course, {lab for lab, _ in known})
     found = []
-    for lab, student in known:
-        submitted = handed_in.get((lab, student), ())
-        places = (*_places(course, lab, student), *submitted)
+    for lab, who in known:
+        submitted = handed_in.get((lab, who), ())
+        places = (*_places(course, lab, who), *submitted)
         since = (
-            late.handed_in_at(course.submitted / student / lab / late.STAMP)
+            late.handed_in_at(course.submitted / who / lab / late.STAMP)
             or _youngest(submitted)
             or _youngest(places)
-            or next((time for book in books if (time := _in_gradebook(book, lab, student))), None)
+            or next((time for book in books if (time := _in_gradebook(book, lab, who))), None)
             or _youngest([course.grades])
         )
         if since and since < before:
-            found.append(Past(student, lab, since, places))
+            found.append(Past(who, lab, since, places))
     return found
+
+
+def with_others(course: Course, gone: Iterable[Past]) -> Iterator[str]:
+    """Whose grade goes with a group's hand-in, a line each."""
+    pairs = {(each.lab, each.student) for each in gone}
+    for row in tables.read_grades(course):
+        whose, by = (row["lab"], row["student"]), (row["lab"], row.get("handed_in_by", ""))
+        if by in pairs and whose not in pairs:
+            yield f"{row['student']} loses the grade of {row['lab']}, too: {by[1]} handed it in for the group"
+
+
+def named(course: Course, student: str) -> list[Path]:
+    """The files of an instructor that name a student: `course.toml` and the rosters, which are not ours."""
+    rosters = map(Path, remembered(course.rosters).values())
+    files = sorted({course.settings, course.roster, *rosters})
+    whole = re.compile(rf"(?<![\w.@-]){re.escape(student)}(?![\w.@-])")
+    return [file for file in files if file.is_file() and whole.search(file.read_text("utf-8", "replace"))]
 
 
 def _known(course: Course, books: Sequence[Course]) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from grading.core.commands import guess
 from grading.core.course import Course
 from grading.core.errors import GradingError
 from grading.core.verdicts import write_whole
@@ -75,13 +76,14 @@ class Sender:
 class Roster:
     """The students of a class by id; `path` is None where there is no roster, and everybody is welcome.
 
-    `titles` are the assignments in Canvas's export of its gradebook, `notes` what a person should know of the
-    file.
+    `titles` are the assignments in Canvas's export of its gradebook, `times` the columns that seem to say
+    when somebody handed in, and `notes` what a person should know of the file.
     """
 
     path: Path | None = None
     students: dict[str, Student] = field(default_factory=dict)
     titles: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def find(self, sender: Sender) -> Student | None:
@@ -152,7 +154,8 @@ def read_roster(path: Path, lab: str = "") -> Roster:
         if twice := sorted(value for value, times in count.items() if times > 1):
             raise GradingError(f"{path} has some {words} more than once: {', '.join(twice[:5])}")
     titles = tuple(filter(ASSIGNMENT.fullmatch, columns)) if lead else ()
-    return Roster(path, {student.id: student for student in found}, titles)
+    timed = tuple(name for name in columns if letters(name).startswith(letters("handed_in")))
+    return Roster(path, {student.id: student for student in found}, titles, timed)
 
 
 def times_of(lab: str) -> tuple[str, ...]:
@@ -195,7 +198,16 @@ def of_lab(course: Course, lab: str, given: Path | None = None) -> Roster:
 
 
 def _of_one_lab(course: Course, lab: str, roster: Roster) -> Roster:
-    """Without times of handing in that do not say of which lab they are, where the file is several labs'."""
+    """Without times of handing in that do not say of which lab they are, where the file is several labs'.
+
+    A column of times that is read for no lab is named, because somebody would be late, or not, in silence.
+    """
+    labs = [lab, *course.lab_names(), *(place.name for place in course.labs.glob("[0-9]*"))]
+    known = {"handed_in", *(column for each in labs for column in times_of(each))}
+    if strange := [column for column in roster.times if column not in known]:
+        named = ", ".join(f"'{column}'{guess(column, known)}" for column in strange)
+        note = f"{roster.path and roster.path.name} has a column that is read for no lab: {named}"
+        roster = replace(roster, notes=(note,))
     if roster.path is None or not any(student.handed_in for student in roster.students.values()):
         return roster
     paths = remembered(course.rosters)
@@ -212,7 +224,7 @@ def _of_one_lab(course: Course, lab: str, roster: Roster) -> Roster:
     students = {
         who: replace(each, handed_in="") if who in plain else each for who, each in roster.students.items()
     }
-    return replace(roster, students=students, notes=(note,))
+    return replace(roster, students=students, notes=(*roster.notes, note))
 
 
 def remembered(path: Path) -> dict[str, str]:

@@ -85,6 +85,10 @@ class Extension:
     labs: tuple[str, ...] = ()
     why: str = ""
 
+    def of(self, lab: str) -> bool:
+        """Whether it holds in a lab."""
+        return not self.labs or lab in self.labs
+
 
 @dataclass(frozen=True)
 class Group:
@@ -130,7 +134,7 @@ class Settings:
         if later := self.extra.get(lab, {}).get(student):
             times.append((later, f"due {self.shown(later)}"))
         for each in self.extensions.get(student, ()):
-            if not each.labs or lab in each.labs:
+            if each.of(lab):
                 when = self.due[lab] + each.more
                 times.append((when, f"due {self.shown(when)}{f' ({each.why})' if each.why else ''}"))
         return max(times, key=lambda time: time[0])

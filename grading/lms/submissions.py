@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grading.core import texts
+from grading.core.commands import guess
 from grading.core.course import Course
 from grading.core.errors import GradingError
 from grading.core.notebooks import LARGEST_NOTEBOOK
@@ -287,7 +288,8 @@ def _submission(
         refused = Refusal(texts.STRAY)
     elif student is None and roster.path:
         words = texts.UNKNOWN_SENDER if sender.lms else texts.UNKNOWN_STUDENT
-        why = words.format(roster=roster.path.name, lms=sender.lms, key=sender.key)
+        near = guess(sender.key, roster.students)
+        why = words.format(roster=roster.path.name, lms=sender.lms, key=sender.key, near=near)
         refused = Refusal(why, unmatched=a_hand_in)
     elif not STUDENT.fullmatch(name) or name.startswith("."):
         refused = Refusal(texts.NO_ID, unmatched=a_hand_in)
@@ -344,6 +346,26 @@ def _by_cells(path: Path, marks: Mapping[str, Collection[str]]) -> str:
     counts = Counter({notebook: len(held.intersection(ids)) for notebook, ids in marks.items()})
     (best, most), *rest = counts.most_common(2)
     return best if most > (rest[0][1] if rest else 0) else ""
+
+
+def lab_of(submission: Submission, labs: Mapping[str, Mapping[str, Collection[str]]]) -> str:
+    """The lab whose notebooks somebody handed in: by the cells of a file, or else by its name.
+
+    `labs` has the grade ids in each notebook of each lab. Empty where no file says it, or two labs fit.
+    """
+    marks = {
+        f"{lab}/{notebook}": ids for lab, notebooks in labs.items() for notebook, ids in notebooks.items()
+    }
+    by_cells = {_by_cells(path, marks).partition("/")[0] for path in submission.notebooks.values()}
+    names = [(lab, notebook) for lab, notebooks in labs.items() for notebook in notebooks]
+    by_name = {lab for lab, notebook in names for file in submission.others if _is(Path(file).name, notebook)}
+    found = by_cells - {""} or by_name
+    return found.pop() if len(found) == 1 else ""
+
+
+def marks_of(released: Path) -> frozenset[str]:
+    """The grade ids in a released notebook, found as in what students hand in."""
+    return frozenset(mark.decode("utf-8", "replace") for mark in MARK.findall(released.read_bytes()))
 
 
 def _is(name: str, notebook: str) -> bool:

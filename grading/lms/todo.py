@@ -17,6 +17,15 @@ from grading.lms.final import Final
 from grading.lms.roster import times_of
 from grading.lms.submissions import CANVAS, MOODLE, REFUSED
 
+DOUBTS = {
+    texts.LATE_UNKNOWN: (
+        "nobody knows how late {number} came ({who}): write the times into a column {column} of the roster"
+    ),
+    texts.TIME_UNREADABLE: (
+        "the roster's time of {number} cannot be read ({who}): write it there as 2027-01-17 22:10"
+    ),
+}
+
 
 def left(
     course: Course, result: ClassResult, exported: Collection[str] = (), packed: Collection[str] = ()
@@ -84,19 +93,20 @@ def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
             f"for another file and grade it, {ours('grade', lab, 'FOLDER')}, or decide that the earlier one "
             f"counts, {ours('grade', lab, ids)}"
         )
-    doubtful = [row for row in rows if row.doubt]
-    if doubtful:
-        who = texts.some([row.who.id for row in doubtful], 6)
-        yield (
-            f"of {_number(len(doubtful))} nobody knows how late it was ({who}): write the times into a "
-            f"column {times_of(lab)[1]} of the roster, then {ours('grade', lab)}"
-        )
+    for doubt, words in DOUBTS.items():
+        if doubtful := [row for row in rows if row.doubt == doubt]:
+            who = texts.some([row.who.id for row in doubtful], 6)
+            what = words.format(number=_number(len(doubtful)), who=who, column=times_of(lab)[1])
+            yield f"{what}, then {ours('grade', lab)}"
     if result.refused:
         who = texts.some([texts.clean(name, 40) for name in result.refused], 6)
         number = len(result.refused)
+        lasting = [each for each in result.refused.values() if each.unmatched]  # which every run names
         yield (
             f"{number} {'file was' if number == 1 else 'files were'} refused ({who}): "
             f"do what the line above says, then {ours('grade', lab, 'FOLDER')} again"
+            + f"; or delete the row in {course.grades.name} if nobody is to be graded for it"
+            * bool(lasting)
         )
 
 
@@ -110,10 +120,17 @@ def _requests(course: Course) -> Iterator[str]:
         return
     found, problems = regrades.requests(course, course.regrades)
     open_ = [request.path.name for request in found if not regrades.record_of(course, request).exists()]
-    if number := len(open_) + len(problems):
-        words = "1 request" if number == 1 else f"{number} requests"
-        which = f" ({texts.some([texts.clean(name, 60) for name in open_], 3)})" if open_ else ""
-        yield f"{words} for a regrade{which}: {ours('regrades')}"
+    if open_:
+        which = texts.some([texts.clean(name, 60) for name in open_], 3)
+        yield f"{texts.number(open_, 'request', 'requests')} for a regrade ({which}): {ours('regrades')}"
+    if problems:
+        which = texts.some([texts.clean(path.name, 60) for path in problems], 3)
+        words = texts.number(problems, "file is no request", "files are no requests")
+        it = "it" if len(problems) == 1 else "them"
+        yield (
+            f"{words} that can be read ({which}): correct or delete {it} in {course.regrades}; "
+            f"{ours('regrades')} says what is wrong"
+        )
 
 
 def _handing_out(

@@ -955,7 +955,7 @@ for name, other in (("your weights", gradient(plan)), ("all alike", alike)):
 # 5. A last norm and the **head**, which often uses the embedding table again (**tied**).
 
 # %%
-from gpulab.models import gpt
+from gpulab.models import gpt, training
 from gpulab.models.config import Config
 
 print(gpt.GPT(Config(vocabulary=24, context=80, width=48, layers=1, heads=4)))
@@ -1129,7 +1129,7 @@ def train(model, steps, rate=0.008, rows=16):
     stories = Stories(1)
     optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=0.1)
     log = []
-    for step in range(steps + 1):
+    for step in training.steps(steps + 1):
         if step % 25 == 0:
             with torch.no_grad():
                 log.append((step, gpt.loss(model, fresh, there).item()))

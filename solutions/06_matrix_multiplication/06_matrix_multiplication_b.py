@@ -248,7 +248,8 @@ gpulab.predict("gemm.held", ...)
 # - Launch: a block is one warp. It computes the 16 × 8 outputs from row 16 · `blockIdx.y` and column 8 · `blockIdx.x`
 #   on.
 # - `mma(d, a, b)` is given. A pointer to pairs of halves is `(const unsigned*)x`.
-# - **Budget:** 6 load requests for each `mma`, so two halves at a time. Full marks need it.
+# - **Budget:** 6 load requests for each `mma`, so two halves at a time; fewer instructions than the multiply-adds
+#   alone would take on the float32 lanes. Full marks need both.
 
 
 # %% nbgrader={"grade": false, "grade_id": "lanes", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -52,7 +52,7 @@ import torch
 from torch.nn import functional as F
 
 from gpulab import plot
-from gpulab.models import text
+from gpulab.models import text, training
 from gpulab.models.config import Config
 from gpulab.models.emulate import emulate
 from gpulab.models.gpt import GPT
@@ -69,7 +69,7 @@ def train(format, scale=1.0, watch=None, seed=0, gradients=None):
     emulate(model, format, gradients=gradients, watch=watch)
     optimizer = torch.optim.AdamW(model.parameters(), lr=6e-3)
     stories, losses = text.Stories(seed), []
-    for _ in range(STEPS):
+    for _ in training.steps(STEPS):
         windows = torch.from_numpy(stories.windows(12, 49))
         loss = F.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
         optimizer.zero_grad()

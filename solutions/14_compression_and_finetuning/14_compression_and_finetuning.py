@@ -52,7 +52,7 @@ gpulab.start("14")
 # the model has not seen.
 
 # %%
-from gpulab.models import gpt, pretrained, text
+from gpulab.models import gpt, pretrained, text, training
 
 model = pretrained.trained()
 anew = pretrained.fresh(60)
@@ -158,7 +158,7 @@ def train(model, stories, count, rate, masks=None):
     learning = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(learning, rate)
     losses = []
-    for _ in range(count):
+    for _ in training.steps(count):
         tokens, present = map(torch.from_numpy, stories.padded(12))
         loss = gpt.loss(model, tokens, present)
         optimizer.zero_grad()

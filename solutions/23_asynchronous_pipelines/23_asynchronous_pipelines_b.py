@@ -129,8 +129,8 @@ gpulab.predict("async.requests", ...)
 # - Thread 0 issues the copies of the first two tiles before the loop, and that of tile k + 2 when all threads
 #   have read tile k. There may be only one tile.
 # - Tile k is in slot k mod 2; wait for the parity of its round, as in part A.
-# - **Budget:** the next tile is on its way at every wait but the last; one copy a tile; no loads by threads; one block
-#   barrier a tile and one before the loop.
+# - **Budget:** the next tile is on its way at every wait but the last; one copy a tile, and each tile
+#   copied once; no loads by threads; one block barrier a tile and one before the loop.
 #
 # About 18 lines; `turn` has most of them.
 

@@ -210,7 +210,8 @@ print(owner.get()[:9, :10].astype(int))
 # - `copy(tile, &a, column, row, &full)` brings a box. For both operands, the column is the position along k.
 # - `d` is not initialised. The very first product must not add to it.
 # - The host makes the maps with `gpulab.tensor_map(array, box, swizzle)` and passes n and k as `cp.int32`.
-# - **Budget:** two copies a step; no loads by threads, neither from global nor from shared memory; one
+# - **Budget:** at most a quarter of the instructions that the float32 lanes would need, one for 32 products of
+#   two numbers; two copies a step; no loads by threads, neither from global nor from shared memory; one
 #   product for every 16 of k.
 #
 # About 16 and 4 lines.
@@ -307,7 +308,7 @@ gpulab.plot.bars(
 # - `k` may be 64: a single step.
 # - **Budget:** while a warp waits for the products of one step, those of the next step are in flight; no warp
 #   both copies and writes `c`; one block barrier; three slots used in turn; two copies a step; no loads from
-#   shared memory.
+#   shared memory; instructions and products as for `product`.
 #
 # About 26 and 4 lines.
 
@@ -438,8 +439,10 @@ gpulab.predict("tensor.turns", ...)
 # - One ring of three slots, as in `overlap`, for all steps of all tiles of a block.
 # - `turn[g]` is initialised for four arrivals: one lane of each warp of the other warpgroup arrives, as soon as its
 #   last products have been asked for. Warpgroup 0 begins.
-# - **Budget:** each warpgroup makes every other tile; one block for 64 rows; one block barrier; three slots
-#   used in turn; otherwise as for `overlap`.
+# - **Budget:** each warpgroup makes every other tile; the turn is handed over while products are in flight, so
+#   each warp arrives once a tile with none in flight, to free the last slot; one block for 64 rows; one block
+#   barrier; three slots used in turn; half of the instructions that the float32 lanes would need; otherwise as
+#   for `overlap`.
 #
 # About 35 and 2 lines, many of them from `overlapping`.
 
@@ -554,7 +557,7 @@ gpulab.predict("tensor.lost", ...)
 #   the 128-byte swizzle. `multiply8` multiplies 32 of k. Those are 32 bytes again, so its descriptors advance
 #   by 2 as before.
 # - The relative error must be at most 2 · 10⁻³.
-# - **Budget:** one wait for products, and one addition for each of a thread's 32 sums, in every 128 of k; one
+# - **Budget:** a quarter of the instructions that the float32 lanes would need; one wait for products, and one addition for each of a thread's 32 sums, in every 128 of k; one
 #   product for every 32 of k.
 #
 # About 20 and 4 lines, most of them from `multiplying`.

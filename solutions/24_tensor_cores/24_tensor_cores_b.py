@@ -145,7 +145,8 @@ __device__ void store_row(const u32 (&bits)[64], float* row) {
 # - `store_row(bits, row)` stores the 64 sums of a thread, from the address `row` on. Thread t has row t of
 #   the tile.
 # - The beginning and the end of the kernel are given: columns are allocated, and freed.
-# - **Budget:** two copies a step, one product for every 16 of k, every sum read once from Tensor Memory.
+# - **Budget:** a quarter of the instructions that the float32 lanes would need, one for 32 products of two
+#   numbers; two copies a step; one product for every 16 of k; every sum read once from Tensor Memory.
 #
 # About 22 and 4 lines.
 
@@ -274,7 +275,8 @@ gpulab.predict("tensor.halved", ...)
 #   is set in `mask`, an unsigned short.
 # - `meet()` is the barrier of the cluster: all threads of both blocks must call it.
 # - Sums are read and stored as in `by_one_thread`: each block has its own 128 rows.
-# - **Budget:** B is copied in once for the two blocks; one product for every 16 of k and pair.
+# - **Budget:** B is copied in once for the two blocks; one product for every 16 of k and pair; a quarter of the
+#   instructions that the float32 lanes would need.
 #
 # About 22 and 4 lines.
 
@@ -434,7 +436,8 @@ print(tiled(np.arange(128)[:, None] * np.ones((1, 4), int))[:16])
 # - A thread's `scales_to` and the products that it issues afterwards are executed in order. No wait is needed
 #   between them.
 # - `bits` holds 64 of a row's 128 sums, so read and store the tile in two halves.
-# - **Budget:** numbers and scales are copied in once; one product for every 64 of k.
+# - **Budget:** numbers and scales are copied in once; one product for every 64 of k; a quarter of the
+#   instructions that the float32 lanes would need.
 #
 # About 26 and 4 lines.
 

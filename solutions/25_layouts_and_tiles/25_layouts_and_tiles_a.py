@@ -588,7 +588,7 @@ turn()
 #   rows. The loads have 32 bits: when the warp loads its value e, e = 0 … 3, its 32 lanes take four neighbouring columns
 #   of the tile in the eight rows e, 4 + e, 8 + e, …, 28 + e.
 # - **Budget:** 128 bits for each lane in loads and stores of global memory; each float stored once to shared memory, also
-#   with 128 bits; no bank conflict; 4,096 bytes of shared memory; full sectors.
+#   with 128 bits, and loaded once, with 32; no bank conflict; 4,096 bytes of shared memory; full sectors.
 #
 # About 12, 5 and 1 lines.
 

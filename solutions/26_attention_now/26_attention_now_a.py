@@ -602,6 +602,11 @@ except Exception as error:
 # FlashAttention-4 goes further, because on Blackwell scores and outputs are in Tensor Memory. There, separate
 # *correction* warps can rescale the output while the softmax warps go on.
 #
+# CUTLASS's example for Hopper (`fmha.py`, in CuTe DSL) was counted here for one head, 256 queries and 256 keys: it
+# executes 24,426 warp instructions, and `attend` as we wrote it executes 19,640. The example also masks, and
+# handles other shapes and types. FlashAttention's and FlashInfer's own kernels were not counted, because they do
+# not run here: their packages are extensions of PyTorch for CUDA, and FlashAttention-4 needs further libraries.
+#
 # ## Beyond · More queries for each tile
 #
 # Open-ended and ungraded. Write an `attend` whose blocks copy less. The figure of merit is **bytes copied in for each

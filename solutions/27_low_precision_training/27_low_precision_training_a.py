@@ -39,7 +39,7 @@ from torch.nn import functional as F
 
 import gpulab
 from gpulab import numerics, plot
-from gpulab.models import text
+from gpulab.models import text, training
 from gpulab.models.config import Config
 from gpulab.models.gpt import GPT
 from gpulab.models.recipes import shorten
@@ -256,7 +256,7 @@ def train(recipe, keep=("head",), seed=0):
     shorten(model, recipe, keep, seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=6e-3)
     stories, losses = text.Stories(seed), []
-    for step in range(STEPS):
+    for step in training.steps(STEPS):
         optimizer.param_groups[0]["lr"] = 6e-3 * min(1, (step + 1) / 10) * (1 - step / STEPS)
         windows = torch.from_numpy(stories.windows(12, 49))
         loss = F.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())

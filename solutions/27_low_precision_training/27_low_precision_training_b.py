@@ -38,7 +38,7 @@ from torch.nn import functional as F
 
 import gpulab
 from gpulab import plot
-from gpulab.models import text
+from gpulab.models import text, training
 from gpulab.models.config import Config
 from gpulab.models.gpt import GPT
 
@@ -149,7 +149,7 @@ def train(muon):
     adam = torch.optim.AdamW([p for p in model.parameters() if id(p) not in chosen], lr=6e-3)
     momenta = [torch.zeros_like(p) for p in matrices]
     stories, losses = text.Stories(0), []
-    for step in range(STEPS):
+    for step in training.steps(STEPS):
         rate = (6e-3 if muon else 12e-3) * min(1, (step + 1) / 10) * (1 - step / STEPS)
         adam.param_groups[0]["lr"] = rate
         windows = torch.from_numpy(stories.windows(12, 49))
@@ -245,7 +245,7 @@ for width in (8, 16, 32):
     model = GPT(Config(vocabulary=text.VOCABULARY, context=48, width=width, layers=1, heads=2))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     stories, losses = text.Stories(0), []
-    for step in range(160):
+    for step in training.steps(160):
         windows = torch.from_numpy(stories.windows(8, 49))
         loss = F.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
         optimizer.zero_grad()

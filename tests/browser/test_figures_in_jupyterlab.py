@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import nbformat
 import pytest
 
+from gpulab.plot import bars
 from gpulab.plot.moving import Moving
 from tests.browser.driving import Notebook
 from tests.plot.moving_samples import neighbours
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 STEPPER, WRONG, WATCH = "gpulab.trace(", "gpulab.check(", "gpulab.watch()"
+BARS = 'gpulab.plot.bars({"naive": 32, "yours": 4}, "sectors")'
 SOURCES = (
     "import numpy as np\nimport gpulab\nfrom gpulab import cuda",
     "@cuda.jit\ndef double(a, out):\n    i = cuda.grid(1)\n    if i < a.size:\n        out[i] = 2 * a[i] + (i == 40)",
     "gpulab.trace(double[1, 64], np.ones(48, np.float32), np.zeros(48, np.float32), threads=[0, 40])",
     'gpulab.check("start.double", double)',
     "gpulab.watch()",
+    BARS,
 )
 
 
@@ -37,6 +40,8 @@ def notebook(labs: Path, chromium: Browser, address: str) -> Iterator[Notebook]:
     data = neighbours().figure()._repr_mimebundle_()
     made.cells[2].outputs = [nbformat.v4.new_output("execute_result", data, execution_count=3)]
     made.cells[2].execution_count = 3
+    still = {"text/html": bars({"naive": 32, "yours": 4}, "sectors").html(), "text/plain": ""}
+    made.cells[5].outputs = [nbformat.v4.new_output("execute_result", still, execution_count=6)]
     nbformat.write(made, labs / "figures.ipynb")
     opened = Notebook(chromium.new_page(viewport={"width": 1280, "height": 1300}), address, "figures.ipynb")
     yield opened
@@ -84,6 +89,18 @@ def test_a_failed_check_shows_its_picture_and_opens_the_stepper_at_that_thread(
     shown = player(notebook.run(WATCH))
     assert "thread 40 of block 0" in shown.locator(".variables").inner_text()
     assert [error for error in notebook.errors if "gpulab" in error] == []
+
+
+def test_a_still_figure_answers_the_arrow_keys_once_it_is_trusted(notebook: Notebook) -> None:
+    figure = notebook.cell(BARS).locator(".jp-Cell-outputWrapper figure")
+    figure.locator("img").wait_for()
+    assert [button for button in figure.locator("input").all() if button.is_visible()] == []
+    notebook.run(BARS)
+    readings = notebook.output(BARS).locator(".gpulab-read input")
+    readings.first.click()
+    notebook.page.keyboard.press("ArrowDown")  # and moves nobody to another cell
+    assert readings.nth(1).evaluate("b => b.matches(':focus') && b.ariaLabel") == "yours\n4 sectors"
+    assert readings.nth(1).evaluate("b => getComputedStyle(b, '::after').visibility") == "visible"
 
 
 def test_what_a_saved_notebook_holds_is_the_whole_figure(notebook: Notebook) -> None:

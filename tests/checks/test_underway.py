@@ -93,6 +93,54 @@ def test_a_long_simulation_says_in_its_cell_how_far_it_is_and_a_short_one_says_n
     nbformat.validate(ran)
 
 
+FELL = """from gpulab.foundation import underway
+from gpulab.models import training
+underway.PATIENCE, underway.PACE = 0.2, 0.05
+done = []"""
+LOOP = "import time\nfor step in training.steps(8, 'training a net'):\n    time.sleep(0.2)\n    done.append(step)"
+FALLS = LOOP.replace("done.append", "1 / (step < 4)\n    done.append")
+
+
+@pytest.mark.timeout(180)
+def test_a_training_loop_says_its_steps_and_one_that_an_error_ended_says_no_more(tmp_path) -> None:
+    cells = [FELL, LOOP, FALLS, "time.sleep(1)\nprint(len(done), underway._stack)"]
+    made = new_notebook(cells=[new_code_cell(source) for source in cells])
+    seen: dict[int, list[str]] = {}
+    client = NotebookClient(
+        made, timeout=120, allow_errors=True, resources={"metadata": {"path": str(tmp_path)}}
+    )
+    process = client.process_message
+
+    def listen(message, cell, index):
+        if message["msg_type"] in ("display_data", "update_display_data"):
+            seen.setdefault(index, []).append(message["content"]["data"]["text/plain"])
+        return process(message, cell, index)
+
+    client.process_message = listen  # type: ignore[method-assign]
+    ran = client.execute()
+    assert any("training a net, step" in said and "of 8" in said and "left" in said for said in seen[1]), seen
+    assert any(output.output_type == "error" for output in ran.cells[2].outputs)
+    assert ran.cells[3].outputs[0].text == "12 []\n"  # what was done stays, and nothing is underway
+    assert not any("training" in said for said in seen.get(3, [])), seen
+
+
+def test_cuda_that_is_compiled_says_so(monkeypatch) -> None:
+    from contextlib import contextmanager
+
+    from gpulab.simulator.compile import cuda_c_module
+
+    said: list[str] = []
+
+    @contextmanager
+    def work(what, *_):
+        said.append(what)
+        yield
+
+    monkeypatch.setattr(underway, "work", work)
+    cuda_c_module('extern "C" __global__ void f(int *x) { *x = 1; }', title="sum.cu")
+    assert said == ["compiling sum.cu"]
+
+
 def test_watching_costs_a_launch_next_to_nothing() -> None:
     begin = time.process_time()
     for _ in range(10_000):

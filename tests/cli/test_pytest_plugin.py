@@ -165,16 +165,13 @@ def test_without_the_option_the_fixture_skips_and_nothing_else_changes(folder: P
     assert numbers(ended) == {"passed": 1, "skipped": 1} and "pytest --gpulab" in ended.stdout
 
 
-@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "xdist"])
-def test_counts_are_held_against_a_snapshot_that_update_writes(
-    folder: Path, processes: tuple[str, ...]
-) -> None:
+def test_counts_are_held_against_a_snapshot_that_update_writes(folder: Path) -> None:
     """Both tests of a file write into one snapshot, also where two processes run them."""
-    missing = pytest_in(folder, "--gpulab", "-k", "double", *processes)
+    missing = pytest_in(folder, "--gpulab", "-k", "double")
     assert (
         numbers(missing) == {"failed": 2} and "No snapshot of the counts of test_double[64]" in missing.stdout
     )
-    updated = pytest_in(folder, "--gpulab-update", "-k", "double", *processes)
+    updated = pytest_in(folder, "--gpulab-update", "-k", "double", "-n", "2")
     assert numbers(updated) == {"passed": 2}, updated.stdout
     assert "wrote the counts of 2 tests to gpulab_counts/test_kernels.json" in updated.stdout
     file = folder / "gpulab_counts" / "test_kernels.json"
@@ -182,12 +179,12 @@ def test_counts_are_held_against_a_snapshot_that_update_writes(
     # 64 float32 are 8 sectors of 32 bytes, and line 9 loads twice the same.
     assert kept["test_double[64]"]["A100"]["kernels"]["double"]["global_store_sectors"] == 8
     assert kept["test_double[128]"]["A100"]["kernels"]["double"]["global_store_sectors"] == 16
-    assert numbers(pytest_in(folder, "--gpulab", "-k", "double", *processes)) == {"passed": 2}
+    assert numbers(pytest_in(folder, "--gpulab", "-k", "double")) == {"passed": 2}
 
     (folder / "kernels.py").write_text(
         KERNELS.replace("out[i] = a[i] + a[i]", "out[i] = a[i] + a[i - i % 2]")
     )
-    slower = pytest_in(folder, "--gpulab", "-k", "double", *processes)
+    slower = pytest_in(folder, "--gpulab", "-k", "double", "-n", "2")
     assert numbers(slower) == {"failed": 2}
     assert re.search(r"double: instructions \d+ → \d+ \(\+\d+\.\d%\)", slower.stdout)
     assert "run pytest --gpulab-update and commit" in slower.stdout
@@ -195,7 +192,7 @@ def test_counts_are_held_against_a_snapshot_that_update_writes(
 
 
 def test_junit_has_the_place_in_the_kernel_and_the_counts(folder: Path) -> None:
-    pytest_in(folder, "--gpulab-update", "--junitxml=out.xml", "-k", "double or beyond", "-n", "2")
+    pytest_in(folder, "--gpulab-update", "--junitxml=out.xml", "-k", "double or beyond")
     cases = {case.get("name"): case for case in ElementTree.parse(folder / "out.xml").iter("testcase")}
     failure = cases["test_beyond"].find("failure")
     assert failure is not None and failure.get("message") == f"OutOfBounds in kernel double, line {DOUBLE}"
@@ -213,6 +210,9 @@ def test_github_gets_an_annotation_at_the_kernels_line(folder: Path, processes: 
         f"::error file={folder.name}/kernels.py,line={line}" for line in (DOUBLE, ROTATE)
     }
     assert all("%0A" in line for line in told)
+
+
+def test_nothing_is_annotated_outside_github(folder: Path) -> None:
     assert "::error" not in pytest_in(folder, "--gpulab", "-k", "beyond").stdout
 
 

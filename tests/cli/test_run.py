@@ -299,7 +299,7 @@ def test_a_fault_ends_the_program_with_its_place_and_no_frames_of_ours(folder: P
     ("command", "words"),
     [
         (["gone.py"], "there is no file gone.py"),
-        (["built"], "built is machine code"),
+        (["built"], "built is not a program for 64-bit Linux"),
         (["--nvcc=-O1", "race.py"], "race.py is none"),
         (["--clock", "modelled", "program.cu"], "events of CUDA C++ take none or wall"),
         (["--limit", "-1", "race.py"], "fewer than 0 instructions"),

@@ -288,3 +288,10 @@ def test_all_kinds_of_arguments_compile() -> None:
         types.boolean,
     )
     assert numba_kernel(kernel, kinds).name == "kernel"
+
+
+def test_a_kernel_that_is_a_docstring_only_compiles() -> None:
+    def kernel(a):
+        """To be written."""
+
+    assert ".entry" in numba_kernel(kernel, (types.float32[:],)).ptx

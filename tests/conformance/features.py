@@ -115,6 +115,11 @@ def table(outcomes: list[Outcome]) -> str:
     rows.append(
         ("Triton's tutorials, with those of Gluon", *map(int, tutorials.groups()), "triton_tutorials")
     )
+    tests = re.search(r"(\d+) of the (\d+) that apply pass", _page("triton_language"))
+    assert tests
+    rows.append(
+        ("Triton's own tests of its language, a sample", *map(int, tests.groups()), "triton_language")
+    )
     for ending, language in LANGUAGES.items():
         of_it = [outcome for outcome in outcomes if outcome.file.endswith(ending)]
         rows.append((f"Features of {language}", sum(o.right for o in of_it), len(of_it), "features"))

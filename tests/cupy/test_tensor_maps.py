@@ -211,6 +211,15 @@ def test_a_histogram_lies_in_the_shared_memory_of_a_cluster(schedule) -> None:
     assert np.array_equal(bins.get(), np.bincount(values, minlength=64))
 
 
+def test_a_report_says_how_many_clusters_the_gpu_holds() -> None:
+    """96 threads of few registers: 21 blocks fit an SM, so 2 · (18 · 21 // 4) + 6 · (16 · 21 // 4) clusters."""
+    values, bins = cp.zeros(300, np.int32), cp.zeros(64, np.int32)
+    report = gpulab.profile(cp.RawKernel(HISTOGRAM, "histogram"), (4,), (96,), (values, 300, bins))
+    held = report.launches[0].occupancy
+    assert held is not None and held.warps == 63 and held.clusters == "692 clusters of 4 at once"
+    assert "692 clusters of 4 at" in str(report)
+
+
 @pytest.mark.parametrize(
     "grid, cluster, words",
     [

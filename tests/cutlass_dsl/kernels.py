@@ -72,6 +72,17 @@ def reversing(a: cute.Tensor, c: cute.Tensor):
 
 
 @cute.kernel
+def doubling_rows_kernel(a: cute.Tensor, c: cute.Tensor):
+    row, column = cute.arch.block_idx()[0], cute.arch.thread_idx()[0]
+    c[row, column] = a[row, column] * 2.0
+
+
+@cute.jit
+def doubling_rows(a: cute.Tensor, c: cute.Tensor):
+    doubling_rows_kernel(a, c).launch(grid=(a.shape[0], 1, 1), block=(a.shape[1], 1, 1))
+
+
+@cute.kernel
 def halving_kernel(a: cute.Tensor, c: cute.Tensor):
     i = cute.arch.thread_idx()[0]
     c[i] = (a[i].to(cutlass.Float32) * 0.5).to(c.element_type)

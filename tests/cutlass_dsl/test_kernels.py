@@ -398,6 +398,25 @@ def test_a_function_for_tvms_interface_is_called_with_arrays_without_that_librar
     np.testing.assert_array_equal(c.numpy(), a[::-1])
 
 
+@pytest.mark.parametrize("size", [cute.sym_int32, cute.sym_int64])
+@pytest.mark.parametrize("open_", [(0,), (1,), (0, 1)], ids=str)
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=str)
+def test_sizes_that_a_fake_tensor_leaves_open_come_with_the_call(
+    size: Callable[[], Any], open_: tuple[int, ...], order: tuple[int, int]
+) -> None:
+    from gpulab.cutlass.cute.runtime import make_fake_compact_tensor
+
+    shape = [size() if axis in open_ else (4, 16)[axis] for axis in (0, 1)]
+    fakes = [make_fake_compact_tensor(cutlass.Float32, tuple(shape), stride_order=order) for _ in range(2)]
+    double = cute.compile(kernels.doubling_rows, *fakes, options="--enable-tvm-ffi")
+    a = np.arange(64, dtype=np.float32).reshape((4, 16), order="C" if order == (1, 0) else "F")
+    c = np.zeros_like(a, order="K")
+    double(a, from_dlpack(c))
+    np.testing.assert_array_equal(c, 2 * a)
+    with pytest.raises(LaunchError, match="was compiled for Float32 of shape"):
+        double(np.zeros((4, 16, 1), np.float32), c)
+
+
 def test_cudas_driver_says_that_there_is_one_gpu() -> None:
     from cuda.bindings import driver
 

@@ -36,7 +36,7 @@ def test_a_request_from_the_command_line_is_read_word_for_word(
     said = capsys.readouterr().out
     assert "wrote appeal-ada@b.org-memory.copy.toml" in said and "Nothing was sent." in said
     (found,), problems = regrades.requests(home, tmp_path)
-    assert problems == [] and (found.student, found.exercise) == ("ada@b.org", "memory.copy")
+    assert problems == {} and (found.student, found.exercise) == ("ada@b.org", "memory.copy")
     assert (found.lab, found.why) == ("04_memory_hierarchy", "Look at line 4.")
 
 

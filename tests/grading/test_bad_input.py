@@ -123,10 +123,12 @@ def test_an_unknown_student_is_refused_and_leaves_no_trace(
 ) -> None:
     school.hand_in("ann")
     school.hand_in("mallory")
+    school.hand_in("anna")
     school.course.home.mkdir(exist_ok=True)
     school.course.roster.write_text("id,first_name\nann,Ann\n")
     assert grade(school.course, school.folder) == 0
-    assert len(lines(capsys, "not on the roster")) == 1
+    misspelt, unknown = lines(capsys, "not on the roster")
+    assert "(did you mean ann?)" in misspelt and "did you mean" not in unknown
     assert scores(school.course) == {"ann": 11}
 
 

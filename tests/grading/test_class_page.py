@@ -153,3 +153,30 @@ def test_nothing_runs_or_is_asked_for_and_a_phone_shows_it_all(
     assert (paper - ink > 400) if scheme == "light" else (ink - paper > 400)
     heights = page.evaluate("[...document.querySelectorAll('.bars i')].map(bar => bar.offsetHeight)")
     assert max(heights) > 80 and min(heights) == 0
+
+
+def test_a_lab_with_a_roster_counts_for_its_own_students_only() -> None:
+    tables = {"01": [had("ann", "01", 9), missing("cy", "01")], "02": [had("bob", "02", 8)]}
+    listed = {each.who.id: each for each in class_page.standings(tables, {"01", "02"})}
+    assert {who: (each.handed_in, each.of, each.share) for who, each in listed.items()} == {
+        "ann": (1, 1, 0.9), "bob": (1, 1, 0.8), "cy": (0, 1, 0.0),
+    }  # fmt: skip
+    assert listed["cy"].signs[0] == "nothing of 01" and not listed["ann"].signs
+    open_to_all = {each.who.id: each for each in class_page.standings(tables, {"01"})}
+    assert open_to_all["ann"].signs == ("nothing of 02", "45% of all points")
+    assert not open_to_all["bob"].signs
+
+
+def test_a_lab_graded_with_another_roster_is_not_missing(school: Class) -> None:
+    course = school.course
+    shutil.copytree(course.labs / LAB, course.labs / OTHER)
+    course.home.mkdir(exist_ok=True)
+    first, second = course.home / "first.csv", course.home / "second.csv"
+    first.write_text("id\nann\n")
+    second.write_text("id\nbob\n")
+    school.hand_in("ann")
+    assert grade(course, school.folder, "--roster", first) == 0
+    shutil.move(school.folder / "ann", school.folder / "bob")
+    shutil.move(school.folder / "bob" / LAB, school.folder / "bob" / OTHER)
+    assert main(["grade", OTHER, str(school.folder), "--roster", str(second)], course) == 0
+    assert section(course, "Who falls behind") == "Nobody."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import stat
 import zipfile
 from pathlib import Path
@@ -20,7 +21,7 @@ from grading.core.errors import GradingError
 from grading.core.notebooks import LARGEST_NOTEBOOK
 from grading.lms import archives, exports, final, screen
 from grading.lms.roster import Roster, Sender, Student, read_roster
-from grading.lms.submissions import find_submissions
+from grading.lms.submissions import find_submissions, sent_as
 from tests.grading.conftest import LAB, Class
 from tests.grading.test_bad_input import no_sandbox_needed, scores
 
@@ -461,3 +462,49 @@ def test_drawings_that_came_with_the_lab_are_not_listed_for_each_student(
     assert grade(school.course, delivery) == 0
     said = capsys.readouterr().out
     assert "beside a notebook of this lab: 11 notes.txt" in said and "one.svg" not in said
+
+
+def test_the_download_of_another_lab_is_one_line_and_changes_no_grade(
+    school: Class, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course, other = school.course, "91_other"
+    (course.labs / other).mkdir()
+    text = json.dumps(school.released).replace('"grade_id": "', '"grade_id": "other-')
+    (course.labs / other / f"{other}.ipynb").write_text(text)
+    for student in ("ann", "bob", *"defghijk"):
+        school.path(student).parent.mkdir(parents=True)
+        school.path(student).with_name(f"{other}.ipynb").write_text(text)
+    (school.folder / "cy.ipynb").write_text(text)
+    assert grade(course, school.folder) == 1
+    (said,) = capsys.readouterr().out.splitlines()
+    assert f"holds 11 hand-ins of {other}, and of {LAB} nothing. Nothing was changed" in said
+    assert said.endswith(f"-m grading grade {other} {school.folder}")
+    school.hand_in("ann")  # one who mistook the labs
+    assert grade(course, school.folder) == 1
+    assert f"holds 10 hand-ins of {other}, and of {LAB} 1. Nothing" in capsys.readouterr().out
+    assert not course.grades.exists() and not course.unfinished_runs()
+    shutil.rmtree(school.folder / "k")  # fewer than ten others are named one by one
+    assert grade(course, school.folder) == 0
+    said = capsys.readouterr().out
+    assert f"bob  no notebook {LAB}.ipynb was handed in; found: {other}.ipynb" in said
+    assert f"cy  the file has no solution cell of {LAB}; is it a notebook of another lab?" in said
+
+
+def test_a_hand_in_without_a_notebook_changes_nothing_of_the_earlier_ones_time_and_number(
+    school: Class, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course = school.course
+    course.home.mkdir(exist_ok=True)
+    course.roster.write_text("id,canvas,name\nann,1,Ann Doe\n")
+    rule = f"[due]\n{LAB} = 2027-01-15T12:00:00\n[late]\nper_day = 10\n"
+    course.settings.write_text(f'timezone = "UTC"\n{rule}')
+    content = json.dumps(school.notebook()).encode()
+    assert grade(course, zipped(tmp_path / "a.zip", {f"doeann_1_90_{LAB}.ipynb": content})) == 0
+    again = zipped(tmp_path / "b.zip", {"doeann_LATE_1_91_report.pdf": b"%PDF"})
+    capsys.readouterr()
+    assert grade(course, again) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "not looked at beside a notebook of this lab: ann report.pdf" in said
+    assert "as LATE" not in said
+    assert sent_as(course, LAB, "ann") == f"doeann_1_90_{LAB}.ipynb"
+    assert next(iter(csv.DictReader(course.grades.open())))["state"] == "1 answer waits"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 from pathlib import Path
 
@@ -210,11 +211,11 @@ def test_the_export_names_whose_grade_is_not_final(
     school.hand_in_stub("bob")
     grade(school.course, school.folder, "--export", "canvas")
     said = capsys.readouterr().out
-    assert "1 are not final, so their cells are empty: ann (1 answer waits)" in said
+    assert "1 is not final, so its cell is empty: ann (1 answer waits)" in said
     assert f"{LAB} has 4 students: 1 final, 1 with answers that wait, 2 missing" in said
     assert exported(school.course)["bob"] == "11.00"
     grade(school.course, school.folder, "--export", "canvas", "--provisional")
-    assert "1 are not final, but included: ann (1 answer waits)" in capsys.readouterr().out
+    assert "1 is not final, but included: ann (1 answer waits)" in capsys.readouterr().out
     assert exported(school.course)["ann"] == "11.00"
 
 
@@ -367,7 +368,7 @@ def test_late_by_an_unknown_time_is_not_final_until_a_person_says_what_it_costs(
     assert (row["state"], row["why"], row["late"]) == (words, words, "0.0")
     assert exported(course)["ann"] == "" and not (course.home / f"feedback-{LAB}-mail").exists()
     assert f"{LAB} has 4 students: 1 whose lateness is not known, 3 missing" in said
-    assert "1. of 1 hand-in nobody knows how late it was (ann): write the times into a column" in said
+    assert "1. nobody knows how late 1 hand-in came (ann): write the times into a column" in said
     assert "2. 1 grade is not final; afterwards" in said
     roster.write_text("id,canvas,handed_in\nann,1,2027-01-16 10:00\n")
     assert grade(course, "--export", "canvas") == 0
@@ -416,6 +417,48 @@ def test_a_time_that_cannot_be_read_is_not_final_where_being_late_costs_points(
         "time of handing in cannot be read",
         "",
     )
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1. the roster's time of 1 hand-in cannot be read (ann): write it there as 2027-01-17" in said
     roster.write_text("id,handed_in\nann,2027-01-17 22:10\n")
     assert grade(course, "--export", "canvas") == 0
     assert (rows(course)["ann"]["state"], exported(course)["ann"]) == ("final", "7.70")
+
+
+def test_times_in_a_misspelt_column_are_not_passed_over_in_silence(
+    school: Class, roster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roster.write_text("id,handed_in_9,handed_in_90\nann,2027-01-17 22:10,\n")
+    school.hand_in("ann")
+    assert grade(school.course, school.folder) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "roster.csv has a column that is read for no lab: 'handed_in_9' (did you mean handed_in_90?)" in said
+    )
+
+
+def test_a_file_in_no_times_name_is_named_although_canvas_sent_an_earlier_one(
+    school: Class, roster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course = school.course
+    course.settings.write_text(RULE)
+    assert grade(course, late_of_canvas(school, 90, "")) == 0
+    assert "no time of handing in is known" not in capsys.readouterr().out
+    school.hand_in("ann", {"copy": "x = 1"})  # a newer one, by mail
+    assert grade(course, school.folder) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "no time of handing in is known of ann, so they count as on time" in said
+
+
+def test_an_extension_for_a_student_of_another_roster_or_lab_is_no_mistake(
+    school: Class, roster: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course, other = school.course, "91_other"
+    for place in (course.solutions, course.labs):
+        shutil.copytree(place / LAB, place / other)
+    (tmp_path / "other.csv").write_text("id\nzoe\n")
+    course.rosters.write_text(json.dumps({other: str(tmp_path / "other.csv")}))
+    more = "[[extension.zoe]]\ndays = 1\n[[extension.kim]]\ndays = 1\nlabs = ['91_other']\n"
+    course.settings.write_text(RULE.replace("adda", "ann") + more)
+    school.hand_in("ann")
+    assert grade(course, school.folder) == 0
+    assert "nobody has this id" not in " ".join(capsys.readouterr().out.split())

@@ -12,7 +12,7 @@ import pytest
 from grading.__main__ import main
 from grading.core.errors import GradingError
 from grading.lms import settings
-from tests.grading.conftest import LAB, Class
+from tests.grading.conftest import LAB, Class, cell_of
 from tests.grading.test_bad_input import FakeJudge, no_sandbox_needed
 from tests.grading.test_deliveries import zipped
 from tests.grading.test_final import exported, give, grade, rows
@@ -124,3 +124,15 @@ def test_a_group_that_cannot_be_is_one_line(team: Class, text: str, words: str) 
     with pytest.raises(GradingError) as caught:
         settings.read(team.course)
     assert words in str(caught.value)
+
+
+def test_canvas_shows_the_page_of_a_group_to_its_members_and_the_run_says_when(
+    team: Class, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course, nothing = team.course, {"why": cell_of(team.released, "why").source}
+    content = json.dumps(team.notebook(nothing)).encode()
+    delivery = zipped(tmp_path / "all.zip", {f"roeb_2_90_{LAB}.ipynb": content})
+    assert grade(course, delivery, "--feedback", "canvas") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "handed in by another member of the group: ann (by bob), cy (by bob). If the assignment in" in said
+    assert "no file that Canvas numbered" not in said

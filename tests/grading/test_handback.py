@@ -96,7 +96,7 @@ def test_moodle_gets_each_page_into_the_folder_of_its_student(
     assert archive.stat().st_mode & 0o077 == 0  # grades are no other user's business
     assert set(moodle_takes(archive, {11, 12})) == {12}  # Ann's written answer waits for a person
     said = " ".join(capsys.readouterr().out.split())
-    assert "1 are not final, so they get no feedback yet: ann (1 answer waits)" in said
+    assert "1 is not final, and gets no feedback yet: ann (1 answer waits)" in said
     give(course, "ann", 1.5)
     assert grade(course, "--feedback", "moodle", "--export", "moodle") == 0  # without the zip
     taken = moodle_takes(archive, {11, 12})
@@ -161,7 +161,7 @@ def test_names_and_addresses_cannot_write_headers_or_folders(
     assert grade(course, moodle, "--feedback", "mail", "--feedback", "moodle", "--provisional") == 0
     letter = letters(course)["ann"]
     assert letter["Bcc"] is None and set(letters(course)) == {"ann"}
-    assert "1 have no e-mail address, so they get no feedback: bob" in capsys.readouterr().out
+    assert "1 has no e-mail address, and gets no feedback: bob" in capsys.readouterr().out
     taken = moodle_takes(course.home / f"feedback-{LAB}-moodle.zip", {11, 12, 99})
     assert set(taken) == {11, 12}
 

@@ -76,8 +76,8 @@ def test_to_keep_what_was_not_set_aside_is_refused(school: Class, roster: Path, 
     assert grade(course, "--keep", "anne") == 1
     with pytest.raises(GradingError) as caught:
         newer.keep(course, LAB, ["bob"])
-    assert "--keep anne (did you mean ann?): no file of this student" in told(capsys)
-    assert "there is one of ann" in " ".join(str(caught.value).split())
+    assert "--keep anne (did you mean ann?): no newer file of this student" in told(capsys)
+    assert "Such files are there of ann" in " ".join(str(caught.value).split())
 
 
 def test_a_broken_file_brings_neither_its_time_nor_its_name(school: Class, roster: Path) -> None:

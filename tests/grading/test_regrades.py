@@ -107,3 +107,17 @@ def test_without_requests_nothing_is_judged(course: Course, capsys: pytest.Captu
     assert "no folder" in queue(course, capsys, code=1)
     course.regrades.mkdir(parents=True)
     assert "put the students' requests there, a .toml each" in queue(course, capsys)
+
+
+def test_every_file_among_the_requests_is_accounted_for(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ask(course, "odd", student="ada").parent
+    (place / "Bob Roe_7_assignsubmission_file").mkdir()
+    (place / "Bob Roe_7_assignsubmission_file" / "appeal.toml.txt").write_text('student = "bob"')
+    (place / f"ada@{LAB}@odd.json").write_text("{}")  # an answer, and a verdict made for one
+    (place / "verdicts" / LAB).mkdir(parents=True)
+    (place / "verdicts" / LAB / f"ada@{LAB}.json").write_text("{}")
+    out = queue(course, capsys, code=1)
+    assert "appeal.toml.txt is no request, because its name does not end in .toml" in out
+    assert out.count("not judged: ") == 2

@@ -232,3 +232,34 @@ def test_a_course_without_anybody_has_nothing_to_forget(
 ) -> None:
     assert main(["forget", "--before", BEFORE, "--yes"], Course(tmp_path, tmp_path / "home")) == 0
     assert "deleted: data of 0 submissions" in capsys.readouterr().out
+
+
+def test_one_student_goes_alone_and_what_still_names_the_student_is_said(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course.roster.write_text("id\nbob\nbobby\n")
+    course.settings.write_text("[[extension.bobby]]\ndays = 1\n")
+    assert main(["forget", "bobb"], course) == 1
+    assert "nothing of bobb (did you mean bob?) is in" in " ".join(capsys.readouterr().out.split())
+    assert main(["forget", "bob"], course) == 0 and traces(course, "bob")
+    assert "data of 1 submission of bob would go for good; with --yes it does" in capsys.readouterr().out
+    assert main(["forget", "bob", "--yes"], course) == 0
+    course.roster.unlink()
+    assert not traces(course, "bob") and traces(course, "ann") and traces(course, "cy")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "deleted: data of 1 submission of bob" in said
+    assert "roster.csv still names bob: delete that by hand" in said and "course.toml still" not in said
+
+
+def test_whoever_loses_a_grade_with_one_student_is_named(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows: list[dict[str, object]] = [
+        {"student": who, "lab": LAB, "points": 4, "state": "final", "handed_in_by": "ann" * (who == "dan")}
+        for who in (*HANDED_IN, "dan")
+    ]
+    write_grades(course, {LAB}, rows)
+    assert main(["forget", "ann"], course) == 0
+    assert f"dan loses the grade of {LAB}, too: ann handed it in for the group" in capsys.readouterr().out
+    assert main(["forget", "dan", "--yes"], course) == 0  # a member who did not hand it in goes alone
+    assert "loses" not in capsys.readouterr().out and not traces(course, "dan") and traces(course, "ann")

@@ -51,6 +51,7 @@ def test_each_thing_that_waits_is_told_with_its_command(school: Class, capsys: S
     assert unread.startswith("2. 1 hand-in has no verdict (bob: notebook is not JSON")
     assert f"{ours('grade', LAB, 'FOLDER')}, or give points: (cd " in unread
     assert refused.startswith("3. 1 file was refused (eve): do what the line above says")
+    assert refused.endswith(" again; or delete the row in grades.csv if nobody is to be graded for it")
     assert handing_out == (f"4. 3 grades are not final; afterwards: {ours('grade', LAB, '--export canvas')}")
 
 
@@ -120,3 +121,17 @@ def test_other_labs_and_requests_that_wait_are_named(school: Class, capsys: Said
     with course.grades.open() as file:
         states = {(row["lab"], row["student"]): row["state"] for row in csv.DictReader(file)}
     assert states[LAB, "no one!"] == "unmatched"  # a run of another lab loses no file
+
+
+def test_requests_that_cannot_be_read_are_named_until_they_are_gone(school: Class, capsys: Said) -> None:
+    course = school.course
+    school.hand_in("ann")
+    (course.regrades).mkdir(parents=True)
+    (course.regrades / "bad.toml").write_text("student = ")
+    (course.regrades / "letter.pdf").write_text("%PDF")
+    grade(course, school.folder)
+    line = next(line for line in left(capsys) if "no requests" in line and "files" in line)
+    assert line == (
+        "2. 2 files are no requests that can be read (bad.toml, letter.pdf): correct or delete them in "
+        f"{course.regrades}; {ours('regrades')} says what is wrong"
+    )

@@ -118,6 +118,36 @@ def test_a_gpu_a_name_and_a_capability_give_the_same() -> None:
     assert by_name == occupancy("9.0", 256, 40, 4096) == occupancy(hardware.capability("9.0"), 256, 40, 4096)
 
 
+@pytest.mark.parametrize(
+    ("cluster", "clusters"),
+    [
+        # 66 TPCs in 8 GPCs: two of 9 and six of 8, so 18 and 16 SMs, of one block each.
+        (2, 66),  # 2 · 9 + 6 · 8
+        (4, 32),  # 2 · 4 + 6 · 4: two SMs of each large GPC are left over
+        (8, 16),  # 2 · 2 + 6 · 2
+        (16, 8),  # one in each
+    ],
+)
+def test_a_cluster_has_all_its_blocks_in_one_gpc(cluster: int, clusters: int) -> None:
+    got = occupancy("H100", 384, 168, 200 * KIB, cluster=cluster)
+    assert (got.active_blocks, got.cluster, got.active_clusters) == (1, cluster, clusters)
+    assert str(got).endswith(f"; {clusters} clusters of {cluster} at once")
+
+
+def test_two_blocks_on_an_sm_may_be_of_one_cluster() -> None:
+    assert occupancy("H100", 128, 64, 100 * KIB, cluster=4).active_blocks == 2
+    assert occupancy("H100", 128, 64, 100 * KIB, cluster=4).active_clusters == 66  # 2 · 36/4 + 6 · 32/4
+
+
+def test_clusters_that_cannot_be_say_why() -> None:
+    assert "17 blocks per cluster; at most 16" in occupancy("H100", 128, cluster=17).impossible
+    assert "clusters begin with compute capability 9.0" in occupancy("A100", 128, cluster=2).impossible
+    assert occupancy("H100", 128, cluster=17).active_blocks == 0
+    with pytest.raises(ValueError, match="1 block per cluster"):
+        occupancy("H100", 128, cluster=0)
+    assert occupancy("9.0", 128, cluster=2).active_clusters is None
+
+
 def test_it_prints_as_the_report_shows_it() -> None:
     assert str(occupancy("A100", 1024, 16)) == "64 of 64 warps (100 %), limited by warps"
     assert str(occupancy("A100", 256, 32)) == "64 of 64 warps (100 %), limited by warps and registers"

@@ -25,7 +25,8 @@ LAB = "24_tensor_cores"
     [
         ("overlap_waits_for_what_it_asked_for", "products in flight"),
         ("pingpong_by_one_warpgroup", "products of one warpgroup"),
-        ("pingpong_begins_the_ring_again", "phases of an mbarrier"),
+        ("pingpong_leaves_a_slot_empty", "phases of an mbarrier"),
+        ("pingpong_hands_over_late", "arrivals without products in flight"),
         ("promote_after_every_product", "waits for products"),
         ("pair_copies_all_of_b", "bytes copied in"),
         ("order_row_by_row", "strips"),

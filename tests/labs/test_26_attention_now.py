@@ -97,3 +97,15 @@ def test_latent_attention_in_the_text_has_the_sizes_of_deepseek_v3() -> None:
     assert next(p.answer for p in savings.PREDICTIONS if p.name == "modern.latent") == pytest.approx(
         56.9, abs=0.05
     )
+
+
+def test_attend_takes_the_instructions_that_the_text_compares_with_cutlass() -> None:
+    attend = notebooks.answers(LAB)["attend"]
+    numbers = np.random.default_rng(0)
+    shapes = (256, 64), (256, 64), (64, 256)
+    given = [cp.asarray(numbers.standard_normal(shape).astype(np.float16)) for shape in shapes]
+    with reference_device("H100"):
+        report = gpulab.profile(attend, *given, cp.empty((256, 64), cp.float32))
+    assert report["instructions"] < 24_426  # CUTLASS's fmha.py with tiles of 64 × 128
+    said = f"`attend` as we wrote it executes {report['instructions']:,}"
+    assert said in " ".join(notebooks.text(LAB).split())

@@ -104,6 +104,7 @@ def test_a_multicast_is_read_once() -> None:
     assert np.array_equal(found.reshape(8, 32), np.tile(np.arange(32), (8, 1)))
     assert row(watcher.counts, "bulk_load") == {"requests": 2, "bytes": 256, "sectors": 8, "ideal_sectors": 8}
     assert watcher.counts.total("bytes", space="cluster") == 0
+    assert watcher.counts.most_loaded == 128  # of the block that sends; the others get them
 
 
 @pytest.mark.parametrize(

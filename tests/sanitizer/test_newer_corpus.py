@@ -20,12 +20,12 @@ ALL = [(corpus.GPU, pair) for corpus in CORPORA for pair in corpus.PAIRS]
 
 
 def each_kind(cases: list[tuple[str, Pair]]) -> pytest.MarkDecorator:
-    """The first four pairs of each class and GPU, and all in which nothing is wrong; `make test-all` runs all."""
+    """The first two pairs of each class and GPU, and all in which nothing is wrong; `make test-all` runs all."""
     first = first_of_each(
         cases,
         kind=lambda case: (case[0], case[1].kind or case[1].name),
         name=lambda case: f"{case[0]}: {case[1].name}",
-        first=4,
+        first=2,
     )
     return pytest.mark.parametrize(("gpu", "pair"), list(first))
 

@@ -28,8 +28,12 @@ MN_MAJOR = {
 }
 
 
-def swizzled_bit_by_bit(address: int, span: int) -> int:
-    for chunk_bit, line_bit in EXCHANGED[span]:
+# By the swizzle's atomicity: pieces of 32 bytes, the same with the halves of 16 bytes exchanged, 64 bytes.
+EXCHANGED_BY_ATOMICITY = {1: ((5, 7), (6, 8)), 2: ((5, 7), (6, 8), (3, 7)), 3: ((6, 7),)}
+
+
+def swizzled_bit_by_bit(address: int, span: int, atomicity: int = 0) -> int:
+    for chunk_bit, line_bit in EXCHANGED_BY_ATOMICITY.get(atomicity, EXCHANGED[span]):
         address ^= (address >> line_bit & 1) << chunk_bit
     return address
 

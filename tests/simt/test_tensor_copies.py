@@ -131,6 +131,41 @@ def test_a_store_leaves_alone_what_lies_outside(map_, data, seed, schedule) -> N
     assert np.array_equal(found["shared"], shared)
 
 
+# ---- numbers of 4 and 6 bits ---------------------------------------------------------------------
+
+BITS = {"b4x16": 4, "b4x16_p64": 4, "b6x16_p32": 6}
+ROOMS = {"b4x16": 8, "b4x16_p64": 16, "b6x16_p32": 16}  # bytes of shared memory that 16 numbers take
+
+
+@given(
+    st.sampled_from(sorted(BITS)), st.data(), st.sampled_from([16, 128]), st.integers(0, 99),
+    st.sampled_from(EVERY),
+)  # fmt: skip
+def test_small_numbers_lie_side_by_side_or_with_gaps(name, data, span, seed, schedule) -> None:
+    """16 numbers at a time: those outside are zeros, and gaps keep what they held."""
+    bits, room = BITS[name], ROOMS[name]
+    atomicity = data.draw(st.integers(0, 1)) if span == 128 else 0
+    rows, dimensions = data.draw(st.integers(1, 6)), (256, data.draw(st.integers(2, 9)))
+    stride = 256 * bits // 8 + 32 * data.draw(st.integers(0, 1))
+    made = decode(
+        encode_tiled(name, 0x7000, dimensions, (stride,), (128, rows), span=span, atomicity=atomicity)
+    )
+    point = [128 * data.draw(st.integers(0, 2)), data.draw(points)]
+    tensor, shared = contents(made, seed)
+    found = run(program(made, load(made)), made, point, tensor, shared, schedule)
+    wanted, size = shared.copy(), 2 * bits
+    for row in range(rows):
+        for group in range(8):
+            first = (point[1] + row) * stride + (point[0] + 16 * group) * bits // 8
+            inside = 0 <= point[1] + row < dimensions[1] and point[0] + 16 * group < 256
+            octets = tensor[first : first + size] if inside else np.zeros(size, np.uint8)
+            for i, octet in enumerate(octets):
+                at = START + row * 8 * room + group * room + i
+                wanted[swizzled_bit_by_bit(at, span, atomicity)] = octet
+    assert np.array_equal(found["shared"], wanted)
+    assert made.nbytes == rows * 128 * bits // 8
+
+
 WHOLE = {"u32": "u4", "s32": "i4", "u64": "u8"}
 
 
@@ -300,7 +335,7 @@ def four_rows(map_: TensorMap, points: list[int]) -> list[tuple[int, bool, int]]
         found += one_by_one(map_, [points[0], row], 0)
     size = map_.type.itemsize
     return [
-        (address, inside, swizzled_bit_by_bit(START + i * size, map_.span))
+        (address, inside, swizzled_bit_by_bit(START + i * size, map_.span, map_.atomicity))
         for i, (address, inside, _) in enumerate(found)
     ]
 

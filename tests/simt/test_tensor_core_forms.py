@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpulab.simulator import ptx, simt
 from gpulab.simulator.compile.ptxas import link
-from gpulab.simulator.simt.errors import WrongMatrix
+from gpulab.simulator.simt.errors import WrongMatrix, WrongTensorMemory
 
 from .tensor_core_kernels import COLUMNS, SHARED_BYTES, instruction_descriptor, kernel, run, shared_descriptor
 from .test_tensor_cores import (
@@ -224,6 +224,20 @@ def test_a_copy_of_64_rows_reaches_two_warps_with_each(pairs, row_of):
         assert found[lane, :4].tobytes() == image[0, start : start + 16].tobytes()
 
 
+@pytest.mark.parametrize("lane", [0, 31])
+def test_a_copy_of_four_rows_brings_one_to_each_warp(lane):
+    """As CUTLASS lays them out: where rows have been shifted, the last of each warp is filled again."""
+    image = np.random.default_rng(8).integers(0, 256, (1, SHARED_BYTES), np.uint8)
+    before = np.arange(128 * COLUMNS, dtype=np.uint32).reshape(1, 128, COLUMNS)
+    ask = f"add.u32 %v0, %tmem, {lane << 16 | 16}; tcgen05.cp.cta_group::1.4x256b [%v0], %first;"
+    found = run(kernel(ask), image, before, **PLAIN)[0]
+    wanted = before[0].copy()
+    for row in range(4):
+        parts = [image[0, start : start + 16] for start in (16 * row, 128 + 16 * row)]
+        wanted[32 * row + lane, 16:24] = np.concatenate(parts).view(np.uint32)
+    assert np.array_equal(found, wanted)
+
+
 # ---- loads that reduce ---------------------------------------------------------------------------
 
 
@@ -252,6 +266,57 @@ def test_a_load_brings_the_smallest_or_largest_of_what_it_loads(how, choose):
     assert (found[:, 260:264] == before[0, :, :4]).all()
 
 
+# ---- rows that move ------------------------------------------------------------------------------
+
+SHIFT = "tcgen05.shift.cta_group::{group}.down [{place}];"
+
+
+def shifted(words: np.ndarray) -> np.ndarray:
+    """Rows of Tensor Memory as a B200 shifts them: each gets the next one, but the last of 32 stays."""
+    return np.stack([words[lane if lane % 32 == 31 else lane + 1] for lane in range(len(words))])
+
+
+@pytest.mark.parametrize(("warp", "column"), [(0, 0), (2, 40)])
+def test_a_shift_moves_32_bytes_of_each_of_32_rows(warp, column):
+    before = np.arange(128 * COLUMNS, dtype=np.uint32).reshape(1, 128, COLUMNS)
+    place = f"add.u32 %v0, %tmem, {warp * 32 << 16 | column};\n"
+    found = run(kernel(place + SHIFT.format(group=1, place="%v0")), halves(), before, **PLAIN)[0]
+    wanted, lanes, columns = before[0].copy(), slice(32 * warp, 32 * warp + 32), slice(column, column + 8)
+    wanted[lanes, columns] = shifted(before[0, lanes, columns])
+    assert np.array_equal(found, wanted)
+
+
+def test_a_shift_of_a_pair_moves_the_rows_of_both_blocks():
+    before = np.arange(2 * 128 * COLUMNS, dtype=np.uint32).reshape(2, 128, COLUMNS)
+    text = kernel(SHIFT.format(group=2, place="%tmem"), group=2)
+    found = run(text, halves(blocks=2), before, **PLAIN)
+    for block in range(2):
+        assert np.array_equal(found[block, :32, :8], shifted(before[block, :32, :8]))
+        assert np.array_equal(found[block, 32:], before[block, 32:])
+
+
+def test_the_rows_of_a_move_when_the_product_is_done_and_the_next_product_reads_them():
+    image = halves()
+    a, b = operand(image[0], 0, 128), operand(image[0], 16384, 64)
+    before = np.zeros((1, 128, COLUMNS), np.uint32)
+    before[0, :, 256:264] = a.astype(np.float16).view(np.uint32)
+    one = "tcgen05.mma.cta_group::1.kind::f16{how} [{d}], [%r7], %second, %idesc, %p;\n"
+    both = "add.u32 %r7, %tmem, 256; add.u32 %r8, %tmem, 64;\n"
+    both += one.format(how=".ashift.collector::a::fill", d="%tmem") + one.format(how="", d="%r8")
+    found = run(kernel(both), image, before, **PLAIN)[0]
+    assert (found[:, :64].view(np.float32) == a @ b.T).all()
+    assert (found[:, 64:128].view(np.float32) == shifted(a) @ b.T).all()
+
+
+@pytest.mark.parametrize(("more", "match"), [
+    (16 << 16, "shifts rows of Tensor Memory from lane 16 on"),
+    (508, "shifts columns 508 to 515 of Tensor Memory"),
+])  # fmt: skip
+def test_a_shift_that_cannot_be_is_named(more, match):
+    place = f"add.u32 %v0, %tmem, {more};\n"
+    fault(kernel(place + SHIFT.format(group=1, place="%v0")), WrongTensorMemory, match)
+
+
 # ---- the assembler -------------------------------------------------------------------------------
 
 
@@ -268,6 +333,7 @@ def test_the_assembler_takes_all_of_these_forms():
     asks += [
         f"tcgen05.cp.cta_group::1.{shape}{form} [%tmem], %first;"
         for shape in (
+            "4x256b",
             "128x256b",
             "128x128b",
             "32x128b.warpx4",
@@ -276,6 +342,8 @@ def test_the_assembler_takes_all_of_these_forms():
         )
         for form in ("", ".b8x16.b4x16_p64", ".b8x16.b6x16_p32")
     ]
+    asks.append(SHIFT.format(group=1, place="%tmem"))
+    asks.append("tcgen05.mma.cta_group::1.kind::f16.ashift [%tmem], [%v0], %second, %idesc, %p;")
     text = kernel("\n".join(asks))
     simt.load(ptx.parse(text))
     log, code = link(text, (10, 0))
@@ -297,11 +365,11 @@ def test_the_assembler_has_loads_that_reduce_for_the_b300_alone():
 
 
 def test_what_is_not_simulated_is_refused_in_words():
-    with pytest.raises(simt.UnsupportedInstruction, match="does not show which way rows move"):
-        simt.load(ptx.parse(kernel("tcgen05.shift.cta_group::1.down [%tmem];")))
     scaled = (
         "tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale [%tmem], %first, %second, [%v0], %idesc, "
         "[%v1], [%v2], %p;"
     )
-    with pytest.raises(simt.UnsupportedInstruction, match="sparse ones with block scales, are not simulated"):
+    with pytest.raises(
+        simt.UnsupportedInstruction, match="Sparse products with block scales are not simulated"
+    ):
         simt.load(ptx.parse(kernel(scaled)))

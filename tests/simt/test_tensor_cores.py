@@ -390,13 +390,11 @@ REGISTERS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}
         for shape, count in REGISTERS.items()
         for times in (1, 2, 8)
         for packs in (False, True)
-        if count * times > packs
     ],
 )
 def test_each_register_of_a_shape_has_its_place(shape, times, packs):
     """Loaded with the shape and stored with 32x32b: `out` shows which place each register is."""
-    count = REGISTERS[shape] * times
-    held = count // 2 if packs else count
+    held = REGISTERS[shape] * times
     names = "{" + ", ".join(f"%m{i}" for i in range(held)) + "}"
     moves = f"tcgen05.ld.sync.aligned.{shape}.x{times}{'.pack::16b' * packs}.b32 {names}, [%mine];"
     writes = "\n".join(
@@ -408,15 +406,11 @@ def test_each_register_of_a_shape_has_its_place(shape, times, packs):
     found = run(kernel("", middle=middle), halves(), before, **PLAIN)[0]
     for warp in range(4):
         for thread in range(32):
-            words = [
-                int(before[0, 32 * warp + lane, column])
-                for lane, column in (place(shape, thread, i) for i in range(count))
-            ]
-            if packs:
-                words = [
-                    low & 0xFFFF | (high & 0xFFFF) << 16
-                    for low, high in zip(words[::2], words[1::2], strict=True)
-                ]
+            words = []
+            for lane, column in (place(shape, thread, i) for i in range(held)):
+                row = before[0, 32 * warp + lane].tolist()
+                both = row[2 * column] & 0xFFFF | (row[2 * column + 1] & 0xFFFF) << 16
+                words.append(both if packs else row[column])
             assert found[32 * warp + thread, 256 : 256 + held].tolist() == words
 
 
@@ -475,8 +469,11 @@ def test_the_assembler_takes_all_that_runs_here():
             names = "{" + ", ".join(f"%m{i}" for i in range(each * times)) + "}"
             moves += f"tcgen05.ld.sync.aligned.{shape}.x{times}.b32 {names}, [%mine];\n"
             moves += f"tcgen05.st.sync.aligned.{shape}.x{times}.b32 [%mine], {names};\n"
+            moves += f"tcgen05.ld.sync.aligned.{shape}.x{times}.pack::16b.b32 {names}, [%mine];\n"
+            moves += f"tcgen05.st.sync.aligned.{shape}.x{times}.unpack::16b.b32 [%mine], {names};\n"
     moves += "tcgen05.ld.sync.aligned.16x32bx2.x2.b32 {%m0, %m1}, [%mine], 8;\n"
     moves += "tcgen05.st.sync.aligned.16x32bx2.x2.b32 [%mine], 8, {%m0, %m1};\n"
+    moves += "tcgen05.ld.sync.aligned.16x32bx2.x2.pack::16b.b32 {%m0, %m1}, [%mine], 8;\n"
     text = kernel("\n".join(asks), middle=moves)
     simt.load(ptx.parse(text))
     _, code = link(text, (10, 0))
@@ -503,13 +500,30 @@ def fault(text: str, kind: type[Exception], match: str, **named) -> None:
             "writes columns 64 to 64 of Tensor Memory, but its block has allocated 64",
         ),
         ("%tmem, 512;", "%tmem, 256;", "frees 256 columns .* an allocation of 512 columns begins"),
-        ("%mine, %mine, 16;", "%mine, %mine, 31;", "writes lanes 0 to 31 .* its warp reaches lanes 32 to 63"),
+        (
+            "%mine, %mine, 16;",
+            "%mine, %mine, 17;",
+            "writes lanes 64 to 95 .* its warp reaches lanes 32 to 63",
+        ),
+        (
+            "%mine, %mine, 16;",
+            "%mine, %mine, 15;",
+            "writes lanes 48 to 79 .* its warp reaches lanes 32 to 63",
+        ),
     ],
 )
 def test_wrong_use_of_tensor_memory_is_named(replaced, by, match):
     text = kernel(mma())
     assert replaced in text
     fault(text.replace(replaced, by), WrongTensorMemory, match)
+
+
+def test_an_address_without_a_warp_means_the_lanes_of_the_warp_that_uses_it():
+    text = kernel(mma())
+    assert "shl.b32 %mine, %mine, 16;" in text
+    bare = text.replace("shl.b32 %mine, %mine, 16;", "mov.b32 %mine, 0;")
+    image, before = halves(), np.arange(128 * COLUMNS, dtype=np.uint32).reshape(1, 128, COLUMNS)
+    assert np.array_equal(run(bare, image, before, **PLAIN), run(text, image, before, **PLAIN))
 
 
 def test_what_is_freed_twice_is_named():

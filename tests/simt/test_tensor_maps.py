@@ -31,12 +31,13 @@ from gpulab.simulator.simt.tensor_maps import (
 from .layouts import compiled_by_triton, swizzled_bit_by_bit
 
 ADDRESS = 0x7_0000_0000
+WHOLE_BYTES = [type_ for type_ in TYPES if type_.packs == 1]
 
 
 @st.composite
 def tiled_maps(draw) -> TensorMap:
     """Any tiled map that keeps the rules, with boxes of at most a few thousand elements."""
-    type_ = draw(st.sampled_from(TYPES))
+    type_ = draw(st.sampled_from(WHOLE_BYTES))
     rank = draw(st.integers(1, 5))
     span = draw(st.sampled_from([16, 32, 64, 128]))
     most = (span if span > 16 else 128) // 16
@@ -49,12 +50,15 @@ def tiled_maps(draw) -> TensorMap:
         stride = strides[-1] * size
     steps = tuple(draw(st.integers(1, 8)) for _ in range(rank))
     nan = draw(st.booleans()) and type_.is_float
-    return TensorMap(ADDRESS, type_, dimensions, tuple(strides), box, steps, span, fills_nan=nan)
+    atomicity = draw(st.integers(0, 3)) if span == 128 else 0
+    return TensorMap(
+        ADDRESS, type_, dimensions, tuple(strides), box, steps, span, fills_nan=nan, atomicity=atomicity
+    )
 
 
 @st.composite
 def im2col_maps(draw) -> TensorMap:
-    type_, rank = draw(st.sampled_from(TYPES)), draw(st.integers(3, 5))
+    type_, rank = draw(st.sampled_from(WHOLE_BYTES)), draw(st.integers(3, 5))
     dimensions = tuple(draw(st.integers(1, 6)) for _ in range(rank))
     lower = tuple(draw(st.integers(-3, 0)) for _ in range(rank - 2))
     upper = tuple(
@@ -107,9 +111,13 @@ def test_types_are_named_in_the_drivers_order_too():
     names = {
         "u": "UINT", "s": "INT", "f": "FLOAT", "bf": "BFLOAT", "tf": "TFLOAT",
     }  # fmt: skip
+    small = {"b4x16": "16U4_ALIGN8B", "b4x16_p64": "16U4_ALIGN16B", "b6x16_p32": "16U6_ALIGN16B"}
     for number, name in enumerate(DRIVER_TYPES):
-        letters, digits, ftz = re.fullmatch(r"([a-z]+)(\d+)(\.ftz)?", name).groups()
         kind = driver.CUtensorMapDataType(number).name.removeprefix("CU_TENSOR_MAP_DATA_TYPE_")
+        if name in small:
+            assert kind == small[name]
+            continue
+        letters, digits, ftz = re.fullmatch(r"([a-z]+)(\d+)(\.ftz)?", name).groups()
         assert kind == names[letters] + digits + ("_FTZ" if ftz else "")
     assert sorted(DRIVER_TYPES) == sorted(NUMBERS)
 
@@ -125,6 +133,7 @@ GOOD = {
     "element_strides": (1, 1, 1),
     "span": 128,
 }
+PADDED = {"type_": "b4x16_p64", "dimensions": (256, 128, 4), "box": (128, 8, 1)}  # what differs from `GOOD`
 GOOD_PIXELS = {
     "type_": "f16",
     "address": ADDRESS,
@@ -140,6 +149,8 @@ GOOD_PIXELS = {
 
 def test_the_maps_that_the_rules_are_broken_of_are_good():
     assert decode(encode_tiled(**GOOD)).copied == (64, 32, 1)
+    padded = decode(encode_tiled(**GOOD | PADDED))
+    assert (padded.copied, padded.nbytes, padded.room) == ((8, 8, 1), 512, 1024)
     assert decode(encode_im2col(**GOOD_PIXELS)).copied == (64, 128)
 
 
@@ -190,6 +201,20 @@ def test_the_maps_that_the_rules_are_broken_of_are_good():
         ({"interleave": 32, "span": 16}, "needs a swizzle of 32 bytes, but the swizzle is none"),
         ({"promotion": 4}, "promotion must be a number from 0 to 3, but is 4"),
         ({"type_": "s32", "box": (32, 1, 1), "fills_nan": True}, "can become NaN, but the type is s32"),
+        ({"span": 64, "box": (32, 1, 1), "atomicity": 1}, "Only a swizzle of 128 bytes moves larger pieces"),
+        (
+            {"type_": "b4x16", "dimensions": (65, 128, 4)},
+            "multiple of 2 numbers of the type b4x16, but is 65",
+        ),
+        (PADDED | {"address": ADDRESS + 16}, "global address .* multiple of 32"),
+        (
+            PADDED | {"strides": (144, 16384)},
+            "stride of dimension 1 must be a multiple of 32 bytes, but is 144",
+        ),
+        (PADDED | {"box": (64, 8, 1)}, "must be 128 numbers of the type b4x16_p64, but is 64"),
+        (PADDED | {"dimensions": (192, 8, 1)}, "must be a multiple of 128 numbers .*, but is 192"),
+        (PADDED | {"span": 64}, "swizzled within 128 bytes, in pieces of 16 or 32 bytes, or not"),
+        (PADDED | {"atomicity": 3}, "swizzled within 128 bytes, in pieces of 16 or 32 bytes, or not"),
     ],
 )
 def test_a_broken_rule_of_a_tiled_map_is_told_with_the_value(changes, message):
@@ -251,7 +276,7 @@ def test_an_element_stride_of_the_innermost_dimension_is_ignored():
     [
         (bytes(64), "128 bytes, but 64 were given"),
         (b"\xff" * 128, "knows no tensor map of 8 dimensions with elements of type 15"),
-        (b"\xfc" * 128, "bytes are no tensor map: the field type must be 0 to 12, but is 252"),
+        (b"\xfc" * 128, "bytes are no tensor map: the field type must be 0 to 15, but is 252"),
         (bytes(128), "Dimension 0 of the box must be 1 to 256 elements, but is 0"),
     ],
 )
@@ -312,9 +337,15 @@ def test_a_map_in_the_hardwares_layout_can_be_changed_on_the_device():
     assert (changed.dimensions, changed.span) == ((64, 5), 128)
 
 
-def test_a_map_of_four_bit_numbers_in_the_hardwares_layout_cannot_be_changed():
-    with pytest.raises(WrongTensorMap, match="cannot change a tensor map of numbers of 4 bits"):
-        replaced(hardwares(0x00046592, 128, (64, 32)), "global_dim", 5, 1)
+def test_a_map_of_four_bit_numbers_in_the_hardwares_layout_can_be_changed_too():
+    made = hardwares(0x00046592, 128, (64, 32))
+    assert (decode(made).type.name, decode(made).dimensions, decode(made).box) == (
+        "b4x16",
+        (32, 128),
+        (32, 32),
+    )
+    changed = decode(replaced(made, "global_dim", 5, 1))
+    assert (changed.dimensions, changed.box) == ((32, 5), (32, 32))
 
 
 # ---- replaced on the device ----------------------------------------------------------------------
@@ -326,6 +357,7 @@ def values_of(map_: TensorMap) -> list[tuple[str, int, int]]:
     found = [("global_address", map_.address, 0), ("rank", map_.rank - 1, 0)]
     found += [("elemtype", TYPES.index(map_.type), 0), ("interleave_layout", 0, 0)]
     found += [("swizzle_mode", spans[map_.span], 0), ("fill_mode", int(map_.fills_nan), 0)]
+    found += [("swizzle_atomicity", map_.atomicity, 0)]
     for field, values in (
         ("box_dim", map_.box),
         ("global_dim", map_.dimensions),
@@ -359,10 +391,12 @@ def test_a_replacement_that_does_not_fit_is_refused(field, value, ordinal, messa
         replaced(bytes(128), field, value, ordinal)
 
 
-def test_a_swizzle_in_other_pieces_than_16_bytes_is_refused_when_the_map_is_used():
+def test_only_a_swizzle_of_128_bytes_moves_larger_pieces():
     data = replaced(encode_tiled(**GOOD), "swizzle_atomicity", 1)
-    with pytest.raises(WrongTensorMap, match=r"swizzle atomicity 0.*but the atomicity is 1"):
-        decode(data)
+    with pytest.raises(WrongTensorMap, match=r"Only a swizzle of 128 bytes moves larger pieces"):
+        decode(replaced(data, "swizzle_mode", 2))
+    with pytest.raises(WrongTensorMap, match="the field atomicity must be 0 to 3, but is 4"):
+        decode(replaced(data, "swizzle_atomicity", 4))
 
 
 def test_an_empty_dimension_made_on_the_device_leaves_everything_outside():
@@ -396,7 +430,7 @@ def one_by_one(map_: TensorMap, coordinates: list[int], shared: int) -> list[tup
         for x, stride in zip(index[1:], map_.strides, strict=True):
             address += x * stride
         inside = all(0 <= x < size for x, size in zip(index, map_.dimensions, strict=True))
-        place = swizzled_bit_by_bit(shared + len(found) * map_.type.itemsize, map_.span)
+        place = swizzled_bit_by_bit(shared + len(found) * map_.type.itemsize, map_.span, map_.atomicity)
         found.append((address, inside, place))
     return found
 

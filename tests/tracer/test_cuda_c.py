@@ -6,6 +6,7 @@ import numpy as np
 
 import gpulab
 from gpulab import cupy as cp
+from gpulab.simulator import device
 
 SOURCE = r"""
 __constant__ float weights[4];
@@ -105,3 +106,64 @@ def test_small_numbers_and_structures_are_read_as_what_they_are():
     assert values["both"] == (5, -1)
     assert values["weight"] == 1.5  # the module's own constant, not a copy of its own
     assert out.get()[5] == np.float32(205 + 1 + 5 / 3 - 1 + 1.5)
+
+
+ROLES = r"""
+#include <cuda/ptx>
+namespace ptx = cuda::ptx;
+
+extern "C" __global__ void doubled(const int* in, int* out)
+{
+    __shared__ alignas(128) int tile[2][32];
+    __shared__ unsigned long long full[2], empty[2];
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < 2; s++) {
+            ptx::mbarrier_init(&full[s], 1);
+            ptx::mbarrier_init(&empty[s], 32);
+        }
+        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    }
+    __syncthreads();
+    if (threadIdx.x == 32) {
+        for (int i = 0; i < 4; i++) {
+            int filled = i % 2;
+            while (!ptx::mbarrier_try_wait_parity(&empty[filled], i / 2 % 2 ^ 1)) {}
+            ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &full[filled], 128);
+            ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, tile[filled], in + 32 * i, 128, &full[filled]);
+        }
+    } else if (threadIdx.x < 32) {
+        for (int i = 0; i < 4; i++) {
+            int used = i % 2;
+            while (!ptx::mbarrier_try_wait_parity(&full[used], i / 2 % 2)) {}
+            int value = tile[used][threadIdx.x];
+            out[32 * i + threadIdx.x] = 2 * value;
+            ptx::mbarrier_arrive(&empty[used]);
+        }
+    }
+}
+"""
+
+
+def test_each_role_of_specialised_warps_has_steps_of_its_own():
+    before = device.current().gpu
+    device.simulate("H100")
+    try:
+        given, out = cp.arange(128, dtype=cp.int32), cp.zeros(128, cp.int32)
+        kernel = cp.RawKernel(ROLES, "doubled")
+        trace = gpulab.trace(kernel, (1,), (64,), (given, out), threads=[5, 32])
+    finally:
+        device.current().gpu = before
+    assert (out.get() == 2 * given.get()).all()
+    consumer, producer = trace.threads
+
+    def values(thread, begins, name):
+        steps = [step for step in trace.steps if step.text.startswith(begins)]
+        return [found[("", name)] for step in steps if (found := step.values.get(thread))]
+
+    assert values(consumer, "out[32 * i", "value") == [5, 37, 69, 101]
+    assert values(producer, "int filled", "filled") == [0, 1, 0, 1]
+    assert not values(producer, "out[32 * i", "value") and not values(consumer, "int filled", "filled")
+    # Two tiles: the third comes only behind the first arrival of those who read it.
+    order = [step.text.split("(")[0] for step in trace.steps]
+    third = [i for i, text in enumerate(order) if text == "ptx::cp_async_bulk"][2]
+    assert order.index("ptx::mbarrier_arrive") < third

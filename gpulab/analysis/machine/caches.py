@@ -21,9 +21,10 @@ from collections.abc import Sequence, Set
 import numba
 import numpy as np
 
-from gpulab.analysis.profile.modelled import SECTOR, Traffic
+from gpulab.analysis.profile.modelled import Traffic
 from gpulab.simulator.hardware import pipelines
 from gpulab.simulator.hardware.gpu import GPU
+from gpulab.simulator.observe.patterns import SECTOR
 from gpulab.simulator.simt import Access, Observer, Transfer
 from gpulab.simulator.simt.opcodes import is_volatile
 

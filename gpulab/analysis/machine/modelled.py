@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.analysis.profile.matrix import matrix_dtype
-from gpulab.analysis.profile.modelled import SECTOR, Modelled, Term, Traffic, Waves
+from gpulab.analysis.profile.modelled import Modelled, Term, Traffic, Waves
 from gpulab.analysis.profile.report import Report
 from gpulab.analysis.profile.watch import Watch
 from gpulab.simulator import device as devices
@@ -26,6 +26,7 @@ from gpulab.simulator.hardware import pipelines
 from gpulab.simulator.hardware.gpu import GPU
 from gpulab.simulator.hardware.occupancy import Occupancy
 from gpulab.simulator.observe import Counts
+from gpulab.simulator.observe.patterns import SECTOR
 from gpulab.simulator.simt.warpgroup_matrices import ROW_BYTES, ROWS
 
 from .caches import LEVELS, Caches

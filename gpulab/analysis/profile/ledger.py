@@ -308,12 +308,14 @@ def _is_view(func: Any) -> bool:
 
 
 def _matrix_flops(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> int:
-    """FLOPs of matrix products, convolutions and attention, by PyTorch's own formulas, and of products with
-    vectors, for which PyTorch has none."""
+    """FLOPs of matrix products, convolutions and attention, by PyTorch's own formulas. PyTorch has none for
+    products with vectors and for triangular systems, in which products of matrices can be written."""
     from torch.utils.flop_counter import flop_registry
 
     if (factor := WITH_VECTORS.get(func._schema.name)) is not None:
         return 2 * int(args[factor].numel())
+    if func._schema.name == "aten::linalg_solve_triangular":
+        return int(out.numel() * args[0].shape[-1])  # half of the matrix is 0
     formula: Callable[..., int] | None = flop_registry.get(func._overloadpacket)
     if formula is None:
         return 0

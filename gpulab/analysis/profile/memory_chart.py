@@ -6,10 +6,10 @@ from math import log2
 
 from gpulab.plot.drawing import Part, arrow, box, column, curve, note, page, row
 from gpulab.simulator import hardware
+from gpulab.simulator.observe.patterns import SECTOR
 
 from .report import Report, Roofline
 
-SECTOR = 32  # bytes
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
 
 

@@ -553,7 +553,7 @@ _TABLE: tuple[Metric, ...] = (
     Metric(
         "block_load_bytes",
         "B",
-        "bytes of global loads of the block that has most; summed over launches, which run one after another",
+        "bytes that the block that has most loads or copies in; summed over launches, which run in turn",
         fact="block_load_bytes",
     ),
     Metric(
@@ -616,6 +616,12 @@ _TABLE: tuple[Metric, ...] = (
         "products",
         "wgmma: products of the warpgroup that has most; summed over launches, which run in turn",
         fact="warpgroup_products_most",
+    ),
+    Metric(
+        "idle_arrivals",
+        "arrivals",
+        "arrivals at mbarriers by threads whose warpgroup has multiplied and has no product in flight",
+        fact="idle_arrivals",
     ),
     Metric(
         "registers",

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from gpulab.foundation.display import Card, Heading, Note, Piece, Shown, Span, Table, number
-
-SECTOR = 32  # bytes
+from gpulab.simulator.observe.patterns import SECTOR
 
 
 @dataclass(frozen=True)

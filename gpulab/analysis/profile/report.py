@@ -43,11 +43,13 @@ MIX = {  # the kinds of `Counts` that `Report.instruction_mix` takes together
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Resident warps per SM: `warps` of `limit`. `limited_by` says what stops more (warps, registers, …)."""
+    """Resident warps per SM: `warps` of `limit`. `limited_by` says what stops more (warps, registers, …), and
+    `clusters` how many clusters the GPU holds at once, empty without clusters."""
 
     warps: int
     limit: int
     limited_by: str
+    clusters: str = ""
 
     @property
     def percent(self) -> float:
@@ -76,9 +78,10 @@ class Launch:
     """One launch: what ran, what the compiler gave it, what was counted.
 
     `shared_bytes` is static and dynamic shared memory per block; `registers` and `spill_bytes` (per thread)
-    and `occupancy` are None where ptxas was not to be had. `most_loaded` is the bytes of global loads of the
-    block that has most, `most_asked` of loads and atomics. `most_handed` is the hand-overs of the block that
-    has most. `pipeline` is what `Pipelines` found. `seconds` is the time of the simulation, not of a GPU.
+    and `occupancy` are None where ptxas was not to be had. `most_loaded` is the bytes that the block that
+    has most loads or copies in, `most_asked` those of atomics besides. `most_handed` is the hand-overs of
+    the block that has most. `pipeline` is what `Pipelines` found. `seconds` is the time of the simulation,
+    not of a GPU.
     `recording` holds the first requests of each memory instruction, for figures.
     """
 

@@ -260,7 +260,8 @@ def _occupancy(report: Report) -> Row | None:
     which = f"{lowest.kernel}: " if len({launch.kernel for launch in report.launches}) > 1 else ""
     words = (
         f"{which}{o.warps} of {o.limit} warps ({_percent(o.percent)})   limited by {o.limited_by}; "
-        f"{lowest.registers} registers, {number(lowest.shared_bytes, 'B')} shared"
+        + (f"{o.clusters}; " if o.clusters else "")
+        + f"{lowest.registers} registers, {number(lowest.shared_bytes, 'B')} shared"
     )
     return Row("occupancy", words, _way("occupancy"))
 

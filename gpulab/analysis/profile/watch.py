@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -121,7 +122,10 @@ class Watch:
         used = self.device.resources(launch.kernel)
         shared = used.shared_bytes + launch.shared_bytes
         threads = launch.threads_per_block
-        held = occupancy(self.device.gpu, threads, used.registers, shared)
+        cluster = math.prod(launch.cluster or self.device.program(launch.kernel).cluster or (1,))
+        held = occupancy(self.device.gpu, threads, used.registers, shared, cluster)
+        together = held.active_clusters
+        clusters = "" if together is None else f"{together:,} clusters of {cluster} at once"
         return Launch(
             kernel=launch.kernel.name,
             grid=launch.grid,
@@ -135,7 +139,7 @@ class Watch:
             shared_bytes=shared,
             registers=used.registers,
             spill_bytes=used.spill_bytes,
-            occupancy=Occupancy(held.active_warps, held.max_warps, " and ".join(held.limited_by)),
+            occupancy=Occupancy(held.active_warps, held.max_warps, " and ".join(held.limited_by), clusters),
             recording=seen.recorder.recording,
         )
 

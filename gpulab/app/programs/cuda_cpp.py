@@ -8,10 +8,10 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import metadata, resources
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gpulab.foundation.errors import Message
 from gpulab.foundation.version import VERSION
@@ -30,7 +30,7 @@ NVCC_WHEELS = ("nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12")
 # Spellings of flags of nvcc: to link device code of several files, and for steps of a build of one's own.
 LINKED = ("-rdc=true", "-rdc true", "--relocatable-device-code=true", "--relocatable-device-code true")
 STEPS = {"-c", "-dc", "--device-c", "-dlink", "--device-link", "-dlto", "--dlink-time-opt"}
-BUILT, ANSWERS = "program.so", "answers.so"  # in the folder of a build
+BUILT, ANSWERS, NAMES = "program.so", "answers.so", "names"  # in the folder of a build
 # Of the environment, what the compilers listen to.
 VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH")
 OF_CUDA = ("cuda", "__cuda", "cu", "nv")  # how the names of CUDA's functions begin
@@ -114,7 +114,7 @@ def _recipe(nvcc: str, source: str, flags: list[str]) -> list[str]:
 def _make(nvcc: str, source: str, flags: list[str], folder: Path) -> list[Path]:
     """Build the program and its answers; the files that were read for it."""
     built = _build(nvcc, source, flags, folder)
-    _answers(nvcc, built, folder)
+    make_answers(nvcc, _open_calls(built), folder)
     given = [Path(flag) for flag in flags if Path(flag).is_file()]
     own = [Path(str(resources.files("gpulab.frontends.runtime") / name)) for name in ("entry.c", "answers.c")]
     options = [flag for flag in flags if not Path(flag).is_file()]
@@ -124,7 +124,7 @@ def _make(nvcc: str, source: str, flags: list[str], folder: Path) -> list[Path]:
 
 def _included(nvcc: str, source: Path, options: list[str]) -> list[Path]:
     """A file of C++ and all that it includes."""
-    rule = _compile([nvcc, *options, "-M", str(source)], str(source))
+    rule = compile_([nvcc, *options, "-M", str(source)], str(source))
     words = shlex.split(rule.partition(":")[2].replace("\\\n", " "))
     return [Path(word) for word in words]
 
@@ -134,8 +134,8 @@ def _build(nvcc: str, source: str, flags: list[str], folder: Path) -> Path:
     built = folder / BUILT
     entry = folder / "entry.o"
     own = resources.files("gpulab.frontends.runtime")
-    _compile(["gcc", "-O1", "-fPIC", "-c", str(own / "entry.c"), "-o", str(entry)])
-    _compile(
+    compile_(["gcc", "-O1", "-fPIC", "-c", str(own / "entry.c"), "-o", str(entry)])
+    compile_(
         [
             nvcc,
             f"-arch=compute_{architecture(devices.current().cc)}",
@@ -151,27 +151,31 @@ def _build(nvcc: str, source: str, flags: list[str], folder: Path) -> Path:
     return built
 
 
-def _answers(nvcc: str, built: Path, folder: Path) -> None:
-    """A library with every function of CUDA that the program calls."""
+def _open_calls(built: Path) -> list[str]:
+    """The functions of CUDA that a shared library calls."""
     listed = subprocess.run(
         ["nm", "-D", "--undefined-only", "-P", str(built)], capture_output=True, text=True, check=True
     ).stdout
     called = [line.split()[0] for line in listed.splitlines()]
-    names = [name for name in called if name.startswith(OF_CUDA) and "@" not in name]
-    (folder / "names").write_text("\n".join(names))
+    return [name for name in called if name.startswith(OF_CUDA) and "@" not in name]
+
+
+def make_answers(nvcc: str, names: list[str], folder: Path, flags: Iterable[str] = ()) -> None:
+    """A library with these functions of CUDA; `flags` are further ones of the linker."""
+    (folder / NAMES).write_text("\n".join(names))
     text = "".join(f"NAME({number}, {name})\n" for number, name in enumerate(names))
     (folder / "names.h").write_text(text)
     own = resources.files("gpulab.frontends.runtime")
     made = folder / ANSWERS
-    _compile(
+    compile_(
         [
-            *(nvcc, "-shared", "-cudart", "none", "-Xcompiler", "-fPIC,-w"),
+            *(nvcc, "-shared", "-cudart", "none", "-Xcompiler", "-fPIC,-w", *flags),
             *("-I", str(folder), str(own / "answers.c"), "-o", str(made)),
         ]
     )
 
 
-def _compile(command: list[str], source: str = "") -> str:
+def compile_(command: list[str], source: str = "") -> str:
     """Run a compiler; what it prints. Raises CannotBuild with what it says."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -190,27 +194,45 @@ CLOCKS: dict[str, Callable[[], float]] = {
 
 def _load(built: Path, answers: ctypes.CDLL, text: str, clock: str) -> tuple[Runtime, ctypes.CDLL]:
     """The runtime that answers the program, and the program in memory. `text` is all of its source."""
-    layouts = structures.Layouts.of(answers)
-    runtime = Runtime(devices.current(), layouts, text, CLOCKS[clock])
-    names = (built.parent / "names").read_text().split()
-    table = (ctypes.c_void_p * len(names)).in_dll(answers, "gpulab_answers")
-    table[:] = [runtime.address(name) for name in names]
+    runtime = started(answers, text, clock)
+    fill(answers, (built.parent / NAMES).read_text().split(), runtime.address)
     loaded = ctypes.CDLL(str(built))
     runtime.registered()
     return runtime, loaded
 
 
+def started(answers: ctypes.CDLL, text: str, clock: str) -> Runtime:
+    """The runtime of a program with this source, whose structures are laid out as `answers` says."""
+    return Runtime(devices.current(), structures.Layouts.of(answers), text, CLOCKS[clock])
+
+
+def fill(answers: ctypes.CDLL, names: list[str], address: Callable[[str], int]) -> None:
+    """Let the functions of a library of answers be those at these addresses."""
+    table = (ctypes.c_void_p * len(names)).in_dll(answers, "gpulab_answers")
+    table[:] = [address(name) for name in names]
+
+
 def _run(runtime: Runtime, library: ctypes.CDLL, arguments: list[str]) -> int:
-    """Call the program's main; the exit code, 1 at least where a kernel failed or was never launched."""
-    code = library.gpulab_run(
-        library.main,
+    """Call the main of a program that was built here; its exit code."""
+    return called(runtime, library, library.main, library.gpulab_finish, arguments)
+
+
+def called(
+    runtime: Runtime, entry: ctypes.CDLL, main: Any, finish: Callable[[], Any], arguments: list[str]
+) -> int:
+    """Call a program's main; the exit code, 1 at least where a kernel failed or was never launched.
+
+    `entry` has what entry.c is compiled to; `finish` does what the program has registered for its end.
+    """
+    code = entry.gpulab_run(
+        main,
         len(arguments),
         _strings(arguments),
         _strings([f"{name}={value}" for name, value in os.environ.items()]),
         ctypes.c_size_t(FIRST_ADDRESS),
         ctypes.c_size_t(ENDS),
     )
-    library.gpulab_finish()
+    finish()
     flush()
     errors = runtime.errors
     if errors.unread:

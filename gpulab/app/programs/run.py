@@ -18,16 +18,15 @@ from gpulab.simulator import device as devices
 from gpulab.simulator import hardware
 from gpulab.simulator.simt import SimulationError
 
-from . import cuda_cpp, ledger, simulation
+from . import binaries, cuda_cpp, ledger, machine_code, simulation
 
 USAGE = (
-    "gpulab run [OPTIONS] script.py [ARGUMENTS], gpulab run [OPTIONS] program.cu [ARGUMENTS], or "
-    "gpulab run [OPTIONS] -m module [ARGUMENTS]"
+    "gpulab run [OPTIONS] script.py [ARGUMENTS], gpulab run [OPTIONS] program.cu [ARGUMENTS], "
+    "gpulab run [OPTIONS] ./program [ARGUMENTS], or gpulab run [OPTIONS] -m module [ARGUMENTS]"
 )
 ENDINGS = ", ".join(cuda_cpp.ENDINGS)
 OURS = (__file__, habits.__file__, "<frozen runpy>")  # files whose frames tell nothing of a program's error
 STOPPED = 130  # the exit code after Ctrl-C, as a shell has it
-MACHINE_CODE = b"\x7fELF"  # how a compiled program's file begins
 
 
 class CannotRun(Message):
@@ -114,16 +113,10 @@ def _check(program: list[str], settings: Settings) -> None:
     path = Path(first)
     if not path.is_file():
         raise CannotRun(f"there is no file {first}: {USAGE}")
-    with path.open("rb") as file:
-        if file.read(len(MACHINE_CODE)) == MACHINE_CODE:
-            raise CannotRun(
-                f"{first} is machine code, in which calls of CUDA can no longer be led to the simulated "
-                "device. Give its source: gpulab run program.cu, or the script that starts it"
-            )
     in_cpp = first.endswith(cuda_cpp.ENDINGS)
     if settings.nvcc and not in_cpp:
         raise CannotRun(f"--nvcc has flags for programs in CUDA C++ ({ENDINGS}), and {first} is none")
-    if in_cpp and settings.clock not in cuda_cpp.CLOCKS:
+    if (in_cpp or machine_code.is_machine_code(path)) and settings.clock not in cuda_cpp.CLOCKS:
         known = " or ".join(cuda_cpp.CLOCKS)
         raise CannotRun(
             f"--clock {settings.clock} times Triton's benchmarks; events of CUDA C++ take {known}"
@@ -145,6 +138,11 @@ def _program(program: list[str], settings: Settings) -> Callable[[], Any]:
 
         return start_module
     path = Path(first)
+    if machine_code.is_machine_code(path):
+        try:
+            return binaries.program(path, rest, settings.clock)
+        except machine_code.CannotLoad as error:
+            raise CannotRun(str(error)) from None
 
     def start_script() -> Any:
         sys.argv = [first, *rest]

@@ -229,8 +229,8 @@ def _to_be_counted(exercise: Exercise, report: Report) -> Report:
 
     An atomic loads and stores, and counts as both, or one that exchanges would store for nothing. Where an
     exercise wants atomics a budget limits them, and loads and stores are those of other instructions. Where
-    loads from shared memory are limited, shuffles count as such loads, and where barriers are limited, those
-    of a cluster count, too.
+    few loads from shared memory are allowed, shuffles count as such loads, and where barriers are limited,
+    those of a cluster count, too.
     """
     limited = {budget.metric for budget in exercise.budgets}
     launches = report.launches
@@ -239,7 +239,8 @@ def _to_be_counted(exercise: Exercise, report: Report) -> Report:
             replace(each, tally=each.tally.with_atomics_as_accesses(), most_loaded=each.most_asked)
             for each in launches
         )
-    if limited & {"shared_load_bytes", "shared_load_requests"}:
+    few = {budget.metric for budget in exercise.budgets if budget.sense == "<="}
+    if few & {"shared_load_bytes", "shared_load_requests"}:
         launches = tuple(replace(each, tally=each.tally.with_shuffles_as_shared_loads()) for each in launches)
     if "barriers" in limited:
         launches = tuple(

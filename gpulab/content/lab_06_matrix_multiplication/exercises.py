@@ -30,6 +30,7 @@ Part B, in CUDA C++; factors are float16, sums float32:
 | fragments | (32,): fragments(a, b, c, m, k, n) | wmma | load bytes | 4·m·n·k | m·n·k/4 | 4 |
 | | | | instructions/warp FMA | 1 | 1/4 | |
 | lanes | (32,): lanes(x, w, y, m, k, n) | who holds what in mma.sync | load requests/mma | 12 | 6 | 5 |
+| | | | instructions | – | m·n·k/32 | |
 | tiles | (32, 4): tiles(a, b, c, m, k, n) | fragments from tiles | load bytes | m·n·k/4 | m·n·k/16 | 6 |
 | | | | shared bytes/FMA | 1/4 | 1/8 | |
 | | | | shared wavefronts/16³ FMA | 14 | 8 | |
@@ -782,9 +783,17 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         budgets=(
             Budget(
+                "instructions",
+                warp_multiply_adds(1),
+                0.4,
+                "instructions",
+                why="fewer than the float32 lanes would need at least",
+                advice="Which instruction of your loop does the multiplying, and for how many elements?",
+            ),
+            Budget(
                 "global_load_requests",
                 lambda sizes: 6 * multiply_adds(sizes) // (16 * 8 * 16),
-                2.4,
+                2.0,
                 "load requests",
                 naive=lambda sizes: 12 * multiply_adds(sizes) // (16 * 8 * 16),
                 why="6 registers for each mma",

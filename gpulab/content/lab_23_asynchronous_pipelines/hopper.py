@@ -6,6 +6,7 @@
 | | | | loads by threads | 8 a tile | 0 | |
 | | | | barriers | 2 a tile | 1 a tile, 1 before | |
 | | | | bytes in flight | 0 | 4,096 but at the last | |
+| | | | bytes copied in | – | 4,096 a tile | |
 | async.tile | host code, transpose | tensor maps, swizzle | wavefronts | 32 a warp | 4 | 5 |
 | | | | copies | – | 1 a tile | |
 | | | | loads by threads | – | 0 | |
@@ -168,6 +169,15 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             _by_threads(0.5),
             Budget(
+                "bulk_load_bytes",
+                lambda sizes: 4 * BULK_TILE * all_tiles(sizes),
+                0.25,
+                "bytes copied in",
+                why="each tile once",
+                advice="That is {times} × as many. Which tile is copied a second time, or never used?",
+                case=EVERY,
+            ),
+            Budget(
                 "bulk_bytes_in_flight",
                 lambda sizes: 4 * BULK_TILE * (1 - 1 / count(sizes, "tiles")),
                 1,
@@ -178,7 +188,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="Which tiles have been sent when the block waits for tile k?",
                 case=EVERY,
             ),
-            _copies(0.5),
+            _copies(0.25),
             Budget(
                 "barriers",
                 lambda sizes: 8 * count(sizes, "blocks") * (count(sizes, "tiles") + 1),
@@ -218,6 +228,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="Which pixels of `out` does one warp write with one instruction?",
                 case=EVERY,
             ),
+            _by_threads(0.4),
             Budget(
                 "bulk_load_requests",
                 partial(covering, PIXELS),
@@ -237,7 +248,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="With the 128-byte swizzle, pixel c of row r lies at place `c ^ r % 8` of its row.",
                 case=EVERY,
             ),
-            _by_threads(0.4),
             Budget(
                 "shared_bytes",
                 4096 + 64,

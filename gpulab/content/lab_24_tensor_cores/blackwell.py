@@ -5,17 +5,21 @@
 | tensor.memory | host code | Tensor Memory, tcgen05 | copies | – | 2 a step | 5 |
 | | | | Tensor Memory | – | 4·m·n read | |
 | | | | products | – | 1 for 16 of k | |
+| | | | instructions | m·n·k/32 | m·n·k/128 | |
 | tensor.pair | host code | two blocks, one product | bytes in | 384·2·k | 320·2·k a pair | 5 |
 | | | | products | – | 1 for 16 of k and pair | |
+| | | | instructions | – | as tensor.memory | |
 | tensor.scaled | host code, NVFP4 | block scales | products | – | 1 for 64 of k | 5 |
 | | | | bytes in | – | 144·k a tile | |
+| | | | instructions | – | as tensor.memory | |
 | tensor.order | order(rows, cols, blocks) | persistent blocks, waves | waves | – | ⌈tiles / blocks⌉ | 4 |
 | | | | strips | row by row | 1.2 × squares | |
 
 Derivations:
 
 **memory**: a block makes 128 × 64 of C in 64 columns of Tensor Memory; a product is 128 × 64 × 16. Every
-sum is read from Tensor Memory once.
+sum is read from Tensor Memory once. A product can be asked for and never be used, so the first budget limits
+instructions: the float32 lanes need at least m·n·k / 32 of them, and tensor cores about a fortieth of that.
 
 **pair**: two blocks make 256 × 64. Each copies its 128 rows of A and half of the 64 rows of B: 2 · (128 +
 32) · k · 2 bytes for the two. Alone, each would need all of B: 2 · (128 + 64) · k · 2.
@@ -39,6 +43,7 @@ import numpy as np
 from gpulab.checks.builders import count, prediction
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Sizes
+from gpulab.content.pipelines import lanes_budget
 
 from .hopper import LAB, copies_budget, halves, shape
 
@@ -127,7 +132,8 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=2e-2,
         budgets=(
-            _products(2, 16, tiles, "one for 16 of k"),
+            lanes_budget(0.5),
+            _products(1.5, 16, tiles, "one for 16 of k"),
             copies_budget(0.5, lambda sizes: 2 * tiles(sizes) * count(sizes, "k") // STEP),
             Budget(
                 "tensor_memory_load_bytes",
@@ -161,7 +167,8 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=2e-2,
         budgets=(
-            _products(1, 16, lambda sizes: tiles(sizes) // 2, "one for 16 of k and pair"),
+            lanes_budget(0.25),
+            _products(0.75, 16, lambda sizes: tiles(sizes) // 2, "one for 16 of k and pair"),
             Budget(
                 "bulk_load_bytes",
                 partial(pair_bytes, COLUMNS // 2),
@@ -193,7 +200,8 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-4,
         atol=1e-3,
         budgets=(
-            _products(2, 64, scaled_tiles, "one for 64 of k"),
+            lanes_budget(0.5),
+            _products(1.5, 64, scaled_tiles, "one for 64 of k"),
             Budget(
                 "bulk_load_bytes",
                 lambda sizes: 144 * scaled_tiles(sizes) * count(sizes, "k"),

@@ -6,6 +6,7 @@
 | tensor.tile | host code, 128 threads | wgmma, one tile | copies | – | 2 a step | 5 |
 | | | | loads by threads | – | 0 | |
 | | | | products | – | 1 for 16 of k | |
+| | | | instructions | m·n·k/32 | m·n·k/128 | |
 | tensor.overlap | host code, 160 threads | wgmma in flight | products in flight | 0 | 4 but at the last | 5 |
 | | | | mixed warps | – | 0 | |
 | | | | barriers | 1 a step | 1 | |
@@ -13,15 +14,19 @@
 | | | | products | – | 1 for 16 of k | |
 | | | | copies | – | 2 a step | |
 | | | | loads by threads | – | 0 | |
+| | | | instructions | – | as tensor.tile | |
 | tensor.pingpong | host code, 288 threads | warpgroups in turn | of one group | all | every other tile | 5 |
+| | | | idle arrivals | 2 a warp and tile | 1 | |
 | | | | blocks | 1 a tile | 1 for 64 rows | |
-| | | | phases | 1 a step | 1 for 3 steps | |
+| | | | phases | 1 for 2 steps | 1 for 3 steps | |
 | | | | mixed warps | – | 0 | |
 | | | | barriers | 1 a tile | 1 | |
 | | | | products, copies, loads by threads | – | as tensor.tile | |
+| | | | instructions | m·n·k/32 | m·n·k/64 | |
 | tensor.promote | host code, FP8 | sums in float32 | waits | k/32 | k/128 | 5 |
 | | | | operations | k/32 sums | k/128 sums | |
 | | | | products | – | 1 for 32 of k | |
+| | | | instructions | – | as tensor.tile | |
 | tensor.fence | kernel, corrected | the async proxy | – | – | – | 3 |
 
 Derivations:
@@ -30,14 +35,19 @@ Derivations:
 each. A product is m64n64k16, so four a step; each of the four warps counts it. Threads load nothing: the
 copy engine fills shared memory and the tensor cores read it. If the four products of a step stay in flight
 while those of the step before are waited for, 4 · (steps − 1) / steps are in flight behind a wait on
-average: behind the last wait is nothing.
+average: behind the last wait is nothing. A product can be asked for and never be used, so the first budget
+limits instructions: the float32 lanes need at least m·n·k / 32 of them. A quarter of that is more than eight
+times what `overlap` takes.
 
 **pingpong**: a block makes the n / 64 tiles of 64 rows, with k / 64 steps for each. Two warpgroups take
 turns, so the one that has more makes ⌈tiles / 2⌉ of them, with four products a step. One ring of three slots
 carries all steps of the block: ⌈tiles · steps / 3⌉ phases. An mbarrier by which the warpgroups hand over
-their turn has a phase for every other tile, which is more when a tile has one step. Waiting for parity works
+their turn has a phase for every other tile, which is more when a tile has one step. The turn is handed over
+while the last products are in flight, so a warp arrives only once a tile with none in flight: when it frees
+the last slot. It arrives twice if it hands over after the wait for its products. Waiting for parity works
 only one phase ahead. The second warpgroup that does not wait for its turn looks for a step which is
 steps / 3 phases ahead of its mbarrier: with four steps it finds the phase "before the first" and goes on.
+gelu takes some 40 instructions for each number, so half of m·n·k / 32 instructions are allowed.
 
 **promote**: with e4m3 a product is m64n64k32. Hopper keeps 13 fraction bits below the largest term when it
 adds (measured bit for bit by MMA-Sim), so a sum that has grown to S loses up to S · 2⁻¹³ with every
@@ -62,7 +72,7 @@ from gpulab.checks.builders import count, prediction
 from gpulab.checks.compare import answer_words
 from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Shape, Sizes
-from gpulab.content.pipelines import phases_budget, roles_apart
+from gpulab.content.pipelines import lanes_budget, phases_budget, roles_apart
 
 LAB = "24"
 GPU = "H100"
@@ -227,10 +237,11 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=2e-2,
         budgets=(
+            lanes_budget(0.25),
             copies_budget(0.5, partial(copies, TILE)),
             _by_threads(1, "shared_load_requests", "loads from shared memory"),
             _by_threads(0.5, "global_load_requests", "loads from global memory"),
-            _products(0.5, 16),
+            _products(0.25, 16),
         ),
         hints=(
             "In each step: thread 0 expects 16 KiB and sends two copies; all wait; then `begin_products()`,"
@@ -252,10 +263,11 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=2e-2,
         budgets=(
+            lanes_budget(0.2),
             Budget(
                 "warpgroup_products_in_flight",
                 lambda sizes: 4 * (1 - 1 / steps(sizes)),
-                1.2,
+                1.0,
                 "products in flight",
                 naive=0,
                 sense=">=",
@@ -299,10 +311,11 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=2e-2,
         budgets=(
+            lanes_budget(0.2, 0.5),
             Budget(
                 "warpgroup_products_most",
                 lambda sizes: 4 * steps(sizes) * -(-tiles(sizes) // 2),
-                1.2,
+                0.6,
                 "products of one warpgroup",
                 naive=lambda sizes: 4 * steps(sizes) * tiles(sizes),
                 why="every other tile, four products a step",
@@ -310,20 +323,32 @@ EXERCISES: tuple[Exercise, ...] = (
                 case=EVERY,
             ),
             Budget(
+                "idle_arrivals",
+                lambda sizes: 4 * tiles(sizes) * strips(sizes),
+                0.9,
+                "arrivals without products in flight",
+                sense="==",
+                naive=lambda sizes: 8 * tiles(sizes) * strips(sizes),
+                why="one for each tile, of each of 4 warps: its last slot is free",
+                advice="When does the other warpgroup get its turn? It could multiply as soon as your last "
+                "products have been asked for.",
+                case=EVERY,
+            ),
+            Budget(
                 "blocks",
                 strips,
-                0.5,
+                0.3,
                 "blocks",
                 naive=blocks,
                 why="one for 64 rows of a, which makes all their tiles",
                 advice="The loop over tiles belongs into the kernel: each block makes n / 64 of them.",
                 case=EVERY,
             ),
-            roles_apart(0.4),
+            roles_apart(0.3),
             Budget(
                 "barriers",
                 lambda sizes: 9 * strips(sizes),
-                0.4,
+                0.3,
                 "block barriers",
                 naive=lambda sizes: 9 * strips(sizes) * (1 + tiles(sizes)),
                 why="one for each of 9 warps: the mbarriers are initialised",
@@ -336,12 +361,12 @@ EXERCISES: tuple[Exercise, ...] = (
                 phases_in_turn,
                 0.4,
                 "phases of an mbarrier",
-                naive=lambda sizes: tiles(sizes) * steps(sizes),
+                naive=lambda sizes: -(-tiles(sizes) * steps(sizes) // 2),  # two slots
                 why="3 slots, used in turn by all tiles of a block",
                 advice="Number the steps of a block through all of its tiles: step p is in slot p % 3.",
                 case=EVERY,
             ),
-            _products(0.3, 16),
+            _products(0.2, 16),
             copies_budget(0.2, partial(copies, TILE)),
             _by_threads(0.1, "shared_load_requests", "loads from shared memory"),
         ),
@@ -365,7 +390,8 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=tuple(shape(*each) for each in ((64, 64, 1024), (64, 64, 128), (128, 64, 2048))),
         rtol=2e-3,
         budgets=(
-            _products(1, 32),
+            lanes_budget(0.25),
+            _products(0.75, 32),
             Budget(
                 "warpgroup_waits",
                 lambda sizes: products(FP8_STEP, sizes),

@@ -13,6 +13,7 @@
 | layout.transpose | host code in CuTe DSL | a swizzled tile | load, store requests | m·n/32 | m·n/128 | 6 |
 | | | | bank conflicts | – | 0 | |
 | | | | shared stores | m·n/32 | m·n/128 | |
+| | | | shared loads | – | m·n/32 | |
 | | | | shared memory | – | 4,096 B | |
 | layout.slow | host code in CuTe DSL | lanes along rows | sectors | 8·m·n/4 | m·n/4 | 4 |
 
@@ -41,7 +42,8 @@ together (base 2). Read down the columns, in one request lanes have 4 neighbouri
 + e for i = 0 … 7: bits 2 to 4 of the column must be exchanged with bits 2 to 4 of the row, which are
 bits 7 to 9 of the element's number: swizzle (3, 2, 5) on elements. Without one, those 8 rows meet in
 one bank: 8 wavefronts instead of 1, 7 too many in m·n/32 requests. Full sectors on both sides: m·n / 8
-loaded and as many stored.
+loaded and as many stored. A thread that turns 4 × 4 floats in its registers could store and load them in the
+tile 128 bits at a time, without a swizzle. So the loads are counted, too: m·n / 32, of 32 bits.
 
 **slow**: a warp whose lanes are in 32 rows touches 32 sectors a request, and one that is along a row 4.
 """
@@ -355,13 +357,24 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "shared_store_requests",
                 partial(each, 4),
-                0.5,
+                0.25,
                 "stores to shared memory",
                 sense="==",
                 naive=partial(each, 1),
                 why="128 bits for each lane, and each float once",
                 advice="Every float goes through the tile once, in stores of 128 bits. How many bits does "
                 "your atom copy?",
+                case=EVERY,
+            ),
+            Budget(
+                "shared_load_requests",
+                partial(each, 1),
+                0.25,
+                "loads from shared memory",
+                sense="==",
+                why="32 bits for each lane, down the columns",
+                advice="A lane needs four floats of a column, which do not lie together in the tile. What "
+                "turns the tile, if no lane reads down a column?",
                 case=EVERY,
             ),
             Budget(

@@ -329,6 +329,15 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=3e-3,
         budgets=(
             Budget(
+                "global_load_requests",
+                0,
+                0.5,
+                "loads from global memory",
+                why="the copy engine brings tiles",
+                advice="Which line loads thread by thread?",
+                case=EVERY,
+            ),
+            Budget(
                 "bulk_load_bytes",
                 partial(copied_bytes, times=1),
                 1,
@@ -356,15 +365,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 "shared loads and shuffles",
                 why="two shuffles for the maximum of a row and tile, two for its sum at the end",
                 advice="Which line brings operands through registers, or adds up a row in every tile?",
-                case=EVERY,
-            ),
-            Budget(
-                "global_load_requests",
-                0,
-                0.5,
-                "loads from global memory",
-                why="the copy engine brings tiles",
-                advice="Which line loads thread by thread?",
                 case=EVERY,
             ),
             Budget(

@@ -20,7 +20,13 @@ import numpy as np
 from gpulab.foundation.errors import shorten
 from gpulab.simulator import device as devices
 from gpulab.simulator.simt import tensor_maps
-from gpulab.simulator.simt.tensor_maps import DRIVER_TYPES, INTERLEAVES, SPANS, WrongTensorMap
+from gpulab.simulator.simt.tensor_maps import (
+    DRIVER_SWIZZLES,
+    DRIVER_TYPES,
+    INTERLEAVES,
+    SPANS,
+    WrongTensorMap,
+)
 
 from .arrays import ndarray
 from .driver import CUDADriverError
@@ -94,6 +100,7 @@ def cuTensorMapEncodeTiled(
         _checked_rank(
             tensorRank, globalDim=dimensions, globalStrides=strides, boxDim=box, elementStrides=steps
         )
+        span, atomicity = _one_of("swizzle", DRIVER_SWIZZLES, swizzle)
         data = tensor_maps.encode_tiled(
             _one_of("type", DRIVER_TYPES, tensorDataType),
             int(globalAddress),
@@ -102,7 +109,8 @@ def cuTensorMapEncodeTiled(
             box,
             steps,
             interleave=_one_of("interleave", INTERLEAVES, interleave),
-            span=_one_of("swizzle", SPANS, swizzle),
+            span=span,
+            atomicity=atomicity,
             promotion=int(l2Promotion),
             fills_nan=bool(int(oobFill)),
         )
@@ -131,6 +139,7 @@ def cuTensorMapEncodeIm2col(
     dimensions, strides, steps = map(_numbers, (globalDim, globalStrides, elementStrides))
     try:
         _checked_rank(tensorRank, globalDim=dimensions, globalStrides=strides, elementStrides=steps)
+        span, atomicity = _one_of("swizzle", DRIVER_SWIZZLES, swizzle)
         data = tensor_maps.encode_im2col(
             _one_of("type", DRIVER_TYPES, tensorDataType),
             int(globalAddress),
@@ -142,7 +151,8 @@ def cuTensorMapEncodeIm2col(
             int(pixelsPerColumn),
             steps,
             interleave=_one_of("interleave", INTERLEAVES, interleave),
-            span=_one_of("swizzle", SPANS, swizzle),
+            span=span,
+            atomicity=atomicity,
             promotion=int(l2Promotion),
             fills_nan=bool(int(oobFill)),
         )

@@ -1,7 +1,13 @@
-"""Arrays that a compiled function was not made for: it would misread them, and say nothing."""
+"""Arrays as a compiled function reads them.
+
+One that it was not made for is refused: it would misread it, and say nothing. Where it was compiled for a
+fake tensor, a call fills in the sizes and strides that this one left open.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import struct
 import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -43,7 +49,26 @@ class Seen:
         )
 
 
+class Filled:
+    """An array for a parameter that was compiled for `fake`: its address, and what that one left open."""
+
+    def __init__(self, array: Any, fake: Any):
+        from cutlass.cute.runtime import from_dlpack
+
+        self._tensor = array if hasattr(array, "load_dltensor") else from_dlpack(array)
+        known = zip((*fake.shape, *fake.stride), (*self._tensor.shape, *self._tensor.stride), strict=True)
+        left_open = [(value, wanted.width) for wanted, value in known if hasattr(wanted, "width")]
+        words = "".join("i" if width == WORD else "q" for _, width in left_open)
+        values = [value for value, _ in left_open]
+        self._bytes = ctypes.create_string_buffer(struct.pack(f"P{words}", self._tensor.data_ptr, *values))
+
+    def __c_pointers__(self) -> list[int]:
+        return [ctypes.addressof(self._bytes)]
+
+
+# What functions were compiled for, and the fake tensors among that.
 _wanted: weakref.WeakKeyDictionary[Any, tuple[Seen | None, ...]] = weakref.WeakKeyDictionary()
+_fakes: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
 
 
 def seen(value: Any, fixed: bool) -> Seen | None:
@@ -71,8 +96,9 @@ def _compare(wanted: Iterable[Seen | None], arguments: Iterable[Any], names: Ite
 
 
 def install() -> None:
-    """Make compiled functions refuse arrays that they were not compiled for."""
+    """Make compiled functions take the arrays that they were compiled for, and refuse others."""
     from cutlass.base_dsl.jit_executor import ExecutionArgs
+    from cutlass.cute.runtime import _FakeTensor
 
     record = ExecutionArgs.record_arg_specs_from_compile_args
     arguments_of = ExecutionArgs.generate_execution_args
@@ -80,11 +106,15 @@ def install() -> None:
     def record_arg_specs_from_compile_args(self: Any, args: Any, kwargs: Any) -> None:
         record(self, args, kwargs)
         _wanted[self] = tuple(seen(value, fixed=False) for value in args)
+        _fakes[self] = {i: value for i, value in enumerate(args) if type(value) is _FakeTensor}
 
     @unseen
     def generate_execution_args(self: Any, args: Any, kwargs: Any) -> Any:
         _compare(_wanted.get(self, ()), args, self.signature.parameters)
-        return arguments_of(self, args, kwargs)
+        fakes = _fakes.get(self, {})
+        filled = tuple(Filled(value, fakes[i]) if i in fakes else value for i, value in enumerate(args))
+        pointers, kept = arguments_of(self, filled, kwargs)
+        return pointers, [*kept, *filled]  # what the pointers lead to lives as long as the call
 
     ExecutionArgs.record_arg_specs_from_compile_args = record_arg_specs_from_compile_args
     ExecutionArgs.generate_execution_args = generate_execution_args

@@ -59,6 +59,7 @@ def tensor_map(
     def numbers(where: int, count: int, type_: Any) -> tuple[int, ...]:
         return tuple((type_ * count).from_address(where)) if count else ()
 
+    span, atomicity = tensor_maps.DRIVER_SWIZZLES[swizzle]
     made = tensor_maps.encode_tiled(
         tensor_maps.DRIVER_TYPES[kind],
         address,
@@ -67,7 +68,8 @@ def tensor_map(
         numbers(box, rank, ctypes.c_uint32),
         numbers(steps, rank, ctypes.c_uint32),
         interleave=tensor_maps.INTERLEAVES[interleave],
-        span=tensor_maps.SPANS[swizzle],
+        span=span,
+        atomicity=atomicity,
         promotion=promotion,
         fills_nan=bool(fill),
     )

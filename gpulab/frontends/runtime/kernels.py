@@ -27,8 +27,8 @@ from gpulab.simulator.device import LaunchError
 from gpulab.simulator.hardware import occupancy
 from gpulab.simulator.simt import ArrayLabel, variables_of
 
-from .errors import Refused
-from .fat_binary import ptx_at
+from .errors import Refused, say
+from .fat_binary import NoDecompressor, ptx_at
 from .graphs import GraphCalls
 from .memory import MemoryCalls
 from .structures import Dim3, Layouts
@@ -36,7 +36,7 @@ from .structures import Dim3, Layouts
 P, I, N = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
 DYNAMIC_SHARED = 48 * 1024  # bytes: what a kernel may have unless it asked for more
 MOST_DYNAMIC_SHARED = 8  # cudaFuncAttributeMaxDynamicSharedMemorySize
-INVALID_SYMBOL, INVALID_FUNCTION = 13, 98
+INVALID_SYMBOL, INVALID_FUNCTION, NO_KERNEL_IMAGE = 13, 98, 209
 STREAM_OF_CONFIG = 32  # where a cudaLaunchConfig_t has its stream
 
 
@@ -102,7 +102,7 @@ class KernelCalls:
 
     def register_image(self, wrapper: int) -> int:
         """``__cudaRegisterFatBinary``: it returns the handle under which kernels and variables follow."""
-        self._images[wrapper] = Image([_ptx(wrapper)])
+        self._images[wrapper] = Image([self._ptx(wrapper)])
         return wrapper
 
     def register_part(self, callback: int, wrapper: int, *_: int) -> None:
@@ -112,8 +112,19 @@ class KernelCalls:
         """
         handle, image = self._linked = self._linked or (wrapper, Image())
         self._images[handle] = image
-        image.parts.append(_ptx(wrapper))
+        image.parts.append(self._ptx(wrapper))
         ctypes.CFUNCTYPE(None, P)(callback)(handle)
+
+    def _ptx(self, wrapper: int) -> str:
+        """The PTX of a fat binary; code that was inlined from headers lies on the program's line."""
+        folders = header_folders()
+        major, minor = self.device.cc
+        try:
+            ptx = ptx_at(wrapper, 10 * major + minor)
+        except NoDecompressor as error:
+            say(f"gpulab run: {error}")
+            ptx = ""
+        return with_learners_lines(ptx, foreign=lambda path: path.startswith(folders) or "/include/" in path)
 
     def register_function(self, image: int, stub: int, _: int, name: int, *__: int) -> None:
         """``__cudaRegisterFunction``."""
@@ -219,6 +230,14 @@ class KernelCalls:
             self.graphs.carry_out(stream, lambda: self._launch(stub, config, ctypes.addressof(kept[0]), 0))
             return 0
         function = self._function(stub)
+        if not function.image.ptx:
+            major, minor = function.cc
+            raise Refused(
+                f"{readable(function.entry)}: the program has no PTX that a GPU of compute capability "
+                f"{major}.{minor} can use, and machine code does not run here. Build it with PTX: nvcc "
+                f"-gencode arch=compute_{major}{minor},code=compute_{major}{minor}.",
+                NO_KERNEL_IMAGE,
+            )
         kernel = function.compiled
         if config.shared_bytes > function.dynamic:
             raise LaunchError(
@@ -338,14 +357,6 @@ class KernelCalls:
 def _config(grid: Dim3, block: Dim3, shared_bytes: int, cooperative: bool = False) -> Config:
     (gx, gy, gz), (bx, by, bz) = grid, block
     return Config((gx, gy, gz), (bx, by, bz), shared_bytes, cooperative=cooperative)
-
-
-def _ptx(wrapper: int) -> str:
-    """The PTX of a fat binary; code that was inlined from headers lies on the program's line."""
-    folders = header_folders()
-    return with_learners_lines(
-        ptx_at(wrapper), foreign=lambda path: path.startswith(folders) or "/include/" in path
-    )
 
 
 def flush() -> None:

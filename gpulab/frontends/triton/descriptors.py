@@ -85,11 +85,14 @@ def pieces(name: str, kernel: str, given: Described, box: Mapping[str, Any] | No
 def _map(name: str, kernel: str, given: Described, box: Mapping[str, Any]) -> bytes:
     size = int(box["elem_size"])
     type_ = "tf32" if given.rounds else TYPES.get(given.element, BITS[size])
+    if box.get("fp4_padded"):  # two numbers in each byte, which lie with gaps in shared memory
+        type_ = "b4x16_p64"
 
     def inner_first(values: Sequence[Any]) -> tuple[int, ...]:
         return tuple(int(n) for n in reversed(values))
 
-    dimensions = inner_first(given.shape)
+    padded = 2 if type_ == "b4x16_p64" else 1
+    dimensions = inner_first([*given.shape[:-1], given.shape[-1] * padded])
     strides = inner_first([n * size for n in given.strides[:-1]])
     span = tensor_maps.SPANS[int(box["swizzle"])]
     try:

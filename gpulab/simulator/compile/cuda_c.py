@@ -12,6 +12,8 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from gpulab.foundation import underway
+
 from .cuda_errors import in_words
 from .headers import header_folders
 from .kernel import Capability, CompileError
@@ -75,9 +77,10 @@ def cuda_c_module(
         *options,
     )
     slimmer = (FEWER_HEADERS, *flags) if GROUPS in source else flags
-    result = _with_headers(source, file, cc, slimmer, names)
-    if result.failed and slimmer is not flags:
-        result = _with_headers(source, file, cc, flags, names)
+    with underway.work(f"compiling {title}"):
+        result = _with_headers(source, file, cc, slimmer, names)
+        if result.failed and slimmer is not flags:
+            result = _with_headers(source, file, cc, flags, names)
     if result.failed:
         raise in_words(title, source, result.log, nvrtc_version())
     ptx = result.ptx.replace(f'"/{file}"', f'"{file}"')

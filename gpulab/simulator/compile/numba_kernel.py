@@ -137,7 +137,8 @@ def _compile(
     try:
         try:
             ptx, *called = compiled()
-        except ZeroDivisionError:  # numba's own, over the lines of a kernel whose argument has no bytes
+        except (ZeroDivisionError, IndexError):
+            # numba's own, over lines: of a kernel whose argument has no bytes, or that is a docstring only.
             ptx, *called = compiled(lineinfo=False)
     except Exception as error:
         raise in_words(error, fn) from None

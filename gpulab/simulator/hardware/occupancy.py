@@ -23,7 +23,8 @@ class Occupancy:
     `limits` maps each limit (warps, blocks, registers, shared memory) to the number of blocks that it allows,
     None where it sets none; `words` says the same in a sentence each; `limited_by` names those that bind.
     `registers_per_block` and `shared_per_block` (bytes) are what is allocated, rounded up. `impossible` says
-    why the launch cannot run at all; it is empty when it can.
+    why the launch cannot run at all; it is empty when it can. `active_clusters` is how many clusters of
+    `cluster` blocks the whole GPU holds at once, None without clusters and where that is not known.
     """
 
     capability: Capability
@@ -38,6 +39,8 @@ class Occupancy:
     registers_per_block: int
     shared_per_block: int
     impossible: str = ""
+    cluster: int = 1
+    active_clusters: int | None = None
 
     @property
     def max_warps(self) -> int:
@@ -57,9 +60,11 @@ class Occupancy:
     def __str__(self) -> str:
         if self.impossible:
             return f"cannot run: {self.impossible}"
+        held = self.active_clusters
+        clusters = f"; {held} clusters of {self.cluster} at once" if held is not None else ""
         return (
             f"{self.active_warps} of {self.max_warps} warps ({100 * self.fraction:.0f} %), "
-            f"limited by {' and '.join(self.limited_by)}"
+            f"limited by {' and '.join(self.limited_by)}{clusters}"
         )
 
 
@@ -68,22 +73,28 @@ def occupancy(
     threads_per_block: int,
     registers: int = 0,
     shared_bytes: int = 0,
+    cluster: int = 1,
 ) -> Occupancy:
     """How many blocks and warps of a launch an SM can hold at once, and which limit decides.
 
     `gpu_or_cc` is a GPU (record or name) or a compute capability (``"8.0"``, ``(8, 0)``). `threads_per_block`
     is the size of a block, `registers` is per thread, and `shared_bytes` per block, static and dynamic
-    together. A launch that cannot run has zero active blocks and says why in `impossible`. Raises ValueError
-    for sizes that make no sense, LookupError for an unknown GPU or capability.
+    together. `cluster` is the number of blocks of a cluster, which all run in one GPC. A kernel that hands
+    registers on (setmaxnreg) takes what it starts with. A launch that cannot run has zero active blocks and
+    says why in `impossible`. Raises ValueError for sizes that make no sense, LookupError for an unknown GPU
+    or capability.
 
     >>> occupancy("A100", threads_per_block=256, registers=64).active_blocks
     4
+    >>> occupancy("H100", threads_per_block=384, registers=168, cluster=4).active_clusters
+    32
     """
     cap = _limits(gpu_or_cc)
-    if threads_per_block < 1 or registers < 0 or shared_bytes < 0:
+    if threads_per_block < 1 or registers < 0 or shared_bytes < 0 or cluster < 1:
         raise ValueError(
-            "occupancy needs at least 1 thread per block and no negative registers or bytes; "
-            f"got {threads_per_block} threads, {registers} registers, {shared_bytes} B"
+            "occupancy needs at least 1 thread per block, 1 block per cluster and no negative registers or "
+            f"bytes; got {threads_per_block} threads, {registers} registers, {shared_bytes} B, clusters of "
+            f"{cluster}"
         )
     warps = -(-threads_per_block // cap.warp)
     registers_per_warp = _round_up(registers * cap.warp, cap.register_granule)
@@ -112,6 +123,8 @@ def occupancy(
         words["shared memory"] = f"a block takes {shared:,} B{kept}; an SM has {cap.shared_per_sm:,} B"
 
     impossible = _impossible(cap, threads_per_block, warps, registers, registers_per_warp, shared_bytes)
+    if why := _no_cluster(cap, cluster):
+        impossible = "; ".join(filter(None, (impossible, why)))
     blocks = 0 if impossible else min(limit for limit in limits.values() if limit is not None)
     return Occupancy(
         capability=cap,
@@ -126,7 +139,36 @@ def occupancy(
         registers_per_block=registers_per_warp * warps,
         shared_per_block=shared,
         impossible=impossible,
+        cluster=cluster,
+        active_clusters=_clusters(gpu_or_cc, blocks, cluster),
     )
+
+
+LARGEST_CLUSTER = 16  # blocks, if the kernel asks for more than the 8 that every GPU with clusters takes
+
+
+def _no_cluster(cap: Capability, cluster: int) -> str:
+    if cluster > LARGEST_CLUSTER:
+        return f"{cluster} blocks per cluster; at most {LARGEST_CLUSTER} are allowed"
+    if cluster > 1 and cap.cc < (9, 0):
+        return f"{cluster} blocks per cluster; clusters begin with compute capability 9.0"
+    return ""
+
+
+def _clusters(gpu_or_cc: GPU | Capability | str | tuple[int, int], blocks: int, cluster: int) -> int | None:
+    """Clusters that a GPU holds at once, `blocks` on each SM. How a product shares its TPCs among GPCs is not
+    published: as evenly as may be is assumed. None without clusters, for a capability, or for a GPU whose
+    GPCs are not known."""
+    if cluster == 1:
+        return None
+    named = isinstance(gpu_or_cc, str) and not re.fullmatch(r"\d+\.\d+", gpu_or_cc)
+    gpu = find(str(gpu_or_cc)) if named else gpu_or_cc
+    if not isinstance(gpu, GPU) or gpu.gpcs is None or gpu.tpcs is None:
+        return None
+    gpcs, tpcs = int(gpu.gpcs), int(gpu.tpcs)
+    few, larger = divmod(tpcs, gpcs)
+    of_a_tpc = int(gpu.sms) // tpcs
+    return sum((few + (i < larger)) * of_a_tpc * blocks // cluster for i in range(gpcs))
 
 
 def _impossible(

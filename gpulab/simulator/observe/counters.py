@@ -309,6 +309,10 @@ class Counters(Observer):
         table["bytes"][index] += nbytes
         table["sectors"][index] += sectors
         table["ideal_sectors"][index] += ideal
+        if transfer.kind == "load":
+            there = transfer.address.shape[1] if transfer.inside is None else transfer.inside.sum(axis=1)
+            for asked in self._asked_in(transfer.chunk):
+                np.add.at(asked, transfer.row, there * transfer.size)
 
     def waited(self, index: int, arrived: Array, left: Array, chunk: Chunk) -> None:
         self._table["bytes"][index] += int(arrived.sum())
@@ -327,12 +331,16 @@ class Counters(Observer):
         for column, amount in amounts.items():
             self._table[column][row] += amount * times
 
+    def _asked_in(self, chunk: Chunk) -> Array:
+        """Bytes of loads, and of loads and atomics, of each block of a chunk."""
+        if id(chunk) not in self._asked:
+            self._asked[id(chunk)] = chunk, np.zeros((2, chunk.blocks.size), np.int64)
+        return self._asked[id(chunk)][1]
+
     def _ask(self, access: Access) -> None:
         """The bytes of an access for each of its blocks."""
         chunk, lanes = access.chunk, access.lanes
-        if id(chunk) not in self._asked:
-            self._asked[id(chunk)] = chunk, np.zeros((2, chunk.blocks.size), np.int64)
-        asked = self._asked[id(chunk)][1]
+        asked = self._asked_in(chunk)
         if access.kind != "load":
             asked = asked[1:]
         if lanes is None:

@@ -50,7 +50,7 @@ class Counts:
     table: dict[str, np.ndarray]
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
-    most_loaded: int = 0  # bytes of global loads of the block that has most
+    most_loaded: int = 0  # bytes of global loads and bulk copies of the block that has most
     most_asked: int = 0  # … of loads and atomics
     # warps of the block that has most, each time they pass a barrier, an mbarrier, an atomic or a strong load
     most_handed: int = 0

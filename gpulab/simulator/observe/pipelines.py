@@ -11,6 +11,7 @@ from gpulab.simulator.simt import Access, Chunk, Observer, Transfer
 from gpulab.simulator.simt.warps import WARP
 
 from .bulk_ends import at_mbarriers
+from .warpgroup_hazards import all_lanes, lanes_of
 
 Array = np.ndarray
 Phase = tuple[int, int, int]  # block, address of the mbarrier in its shared memory, parity
@@ -28,7 +29,8 @@ class PipelineCounts:
     bytes that bulk copies brought before a thread waited for them at an mbarrier. `bulk_bytes_behind` adds
     up, over these bytes, how many bytes the same block was still waiting for at that moment.
     `warpgroup_products_made` and `warpgroup_products_behind` are the same for the products of ``wgmma``;
-    `warpgroup_products_most` is how many the warpgroup that has most asked for.
+    `warpgroup_products_most` is how many the warpgroup that has most asked for. `idle_arrivals` are arrivals
+    at mbarriers by threads whose warpgroup has multiplied and has no product in flight.
     """
 
     mixed_warps: int = 0
@@ -38,6 +40,7 @@ class PipelineCounts:
     warpgroup_products_made: int = 0
     warpgroup_products_behind: int = 0
     warpgroup_products_most: int = 0
+    idle_arrivals: int = 0
 
 
 LOADED, STORED = 0, 1  # what a warp has done to global memory
@@ -54,6 +57,7 @@ class Pipelines(Observer):
         self._bytes_behind = 0
         self._products_made = 0
         self._products_behind = 0
+        self._idle_arrivals = 0
         # By the first block of a chunk: what its warps did, (2, B, warps), and products, (3, B, groups).
         self._warps: dict[int, Array] = {}
         self._products: dict[int, Array] = {}
@@ -70,6 +74,7 @@ class Pipelines(Observer):
             warpgroup_products_made=self._products_made,
             warpgroup_products_behind=self._products_behind,
             warpgroup_products_most=max((int(p[ASKED].max()) for p in self._products.values()), default=0),
+            idle_arrivals=self._idle_arrivals,
         )
 
     def access(self, access: Access) -> None:
@@ -122,6 +127,23 @@ class Pipelines(Observer):
             if (nbytes := sent.pop((block, where, parity), 0)) > 0:
                 self._bytes_arrived += nbytes
                 self._bytes_behind += nbytes * sum(sent.values())
+
+    def arrive(
+        self,
+        index: int,
+        address: Array,
+        phase: Array,
+        lanes: Array | None,
+        chunk: Chunk,
+        rows: Array | None = None,
+    ) -> None:
+        products = self._products.get(int(chunk.blocks[0]))
+        if products is None:
+            return
+        idle = (products[ASKED] > 0) & (products[IN_FLIGHT] == 0)
+        threads = lanes_of(idle, chunk) & all_lanes(lanes, chunk)
+        arriving = threads & (address >= 0)  # and not at a barrier of the hardware
+        self._idle_arrivals += int(arriving.sum())
 
     def product(self, index: int, warpgroups: Array, made: bool, chunk: Chunk) -> None:
         first = int(chunk.blocks[0])

@@ -166,7 +166,7 @@ class WarpgroupHazards(Observer):
         for touch in self._touched(first, stop):
             for flight in state.flights:
                 if (both := flight.waiting & here).any():
-                    self._touch(flight, touch, _lanes(both, chunk) & all_lanes(lanes, chunk), chunk)
+                    self._touch(flight, touch, lanes_of(both, chunk) & all_lanes(lanes, chunk), chunk)
             self._note(state, touch, here)
 
     def _touch(self, flight: _Flight, touch: Touch, who: Array, chunk: Chunk) -> None:
@@ -211,7 +211,7 @@ class WarpgroupHazards(Observer):
         for name in self._sums[index] | self._held[index]:
             wrote_at, where = state.unfenced.get(name, (0, warpgroups))
             if name in state.unfenced and (both := where & warpgroups).any():
-                self._tell("unfenced", wrote_at, index, _lanes(both, chunk), chunk)
+                self._tell("unfenced", wrote_at, index, lanes_of(both, chunk), chunk)
         self._now = _Flight(index, warpgroups, np.zeros((chunk.blocks.size, 0), bool), set(self._sums[index]))
         state.flights.append(self._now)
 
@@ -338,7 +338,7 @@ def _warpgroups(lanes: Array | None, chunk: Chunk) -> Array:
     return np.asarray(whole.any(axis=-1))
 
 
-def _lanes(warpgroups: Array, chunk: Chunk) -> Array:
+def lanes_of(warpgroups: Array, chunk: Chunk) -> Array:
     """The lanes (B, T) of some warpgroups."""
     lanes = np.zeros((chunk.blocks.size, chunk.lanes_per_block), bool)
     lanes[:, : warpgroups.shape[1] * WARPGROUP] = warpgroups.repeat(WARPGROUP, axis=1)

@@ -96,9 +96,11 @@ def _store(
     if run.on_access:  # before the write: an observer may want to see what was there
         tell(run, index, space, "store", address, dtype.itemsize * count, values, rows)
     lanes = [_both(run.lanes, target.lanes) for target in targets]
-    # Where somebody waits for memory to change, storing what is there already is no change.
-    if not run.idle or any(
-        _differs(t.view, t.places, values, w) for t, w in zip(targets, lanes, strict=True)
+    # Where somebody waits for memory to change, storing what is there already is no change. Nobody waits for
+    # what a thread keeps for itself.
+    if space != "local" and (
+        not run.idle
+        or any(_differs(t.view, t.places, values, w) for t, w in zip(targets, lanes, strict=True))
     ):
         run.changed()
     for target, who in zip(targets, lanes, strict=True):

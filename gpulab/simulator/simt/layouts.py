@@ -38,7 +38,11 @@ def parameter_layout(parameters: tuple[Variable, ...]) -> tuple[Parameter, ...]:
 
 
 def shared_layout(module: Module, body: Body) -> SharedLayout:
-    """The shared variables that the body names: those of the module, then its own, then the dynamic ones."""
+    """The shared variables that the body names, where ptxas puts them.
+
+    It begins with the largest alignment, and of one alignment with the smallest variable; of two alike the
+    one that is declared last comes first (seen in its machine code). Dynamic shared memory comes last.
+    """
     named = {
         symbol for block in body.blocks for instruction in block for symbol in _symbols(instruction.operands)
     }
@@ -46,16 +50,20 @@ def shared_layout(module: Module, body: Body) -> SharedLayout:
     variables += [v for v in body.variables if v.space == "shared"]
     places: dict[str, SharedVariable] = {}
     at = 0
-    for variable in variables:
-        if variable.count:
-            at = _round_up(at, max(variable.align, size_of(variable.type)))
-            places[variable.name] = SharedVariable(at, bytes_of(variable))
-            at += bytes_of(variable)
+    fixed = [v for v in reversed(variables) if v.count]
+    for variable in sorted(fixed, key=lambda v: (-_alignment(v), bytes_of(v))):
+        at = _round_up(at, _alignment(variable))
+        places[variable.name] = SharedVariable(at, bytes_of(variable))
+        at += bytes_of(variable)
     dynamic = [v for v in variables if not v.count]
     start = _round_up(at, max((max(v.align, 1) for v in dynamic), default=1))
     for variable in dynamic:
         places[variable.name] = SharedVariable(start, 0)
     return SharedLayout(places, start if dynamic else at, bool(dynamic))
+
+
+def _alignment(variable: Variable) -> int:
+    return max(variable.align, size_of(variable.type))
 
 
 def local_layout(body: Body) -> LocalLayout:

@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from .swizzles import CHUNK, LINE, NO_SWIZZLE, SPANS, canonical_offsets, swizzled
+from .swizzles import CHUNK, LINE, NO_SWIZZLE, ROWS, SPANS, canonical_offsets, swizzled
 
 Array = np.ndarray
 
@@ -26,13 +26,15 @@ SPAN_OF_MODE = (NO_SWIZZLE, 128, 64, 32)
 class MatrixDescriptor:
     """What a descriptor says. `start` is an offset into shared memory; `start`, `leading` and `stride` are
     bytes. `base` is the number of the 128-byte line, counted from a multiple of 1024 bytes, at which the
-    swizzle's pattern begins; `span` is its width in bytes (16: no swizzle)."""
+    swizzle's pattern begins; `span` is its width in bytes (16: no swizzle), and `atom` the bytes that it
+    moves as one piece."""
 
     start: int
     leading: int
     stride: int
     base: int = 0
     span: int = NO_SWIZZLE
+    atom: int = CHUNK
 
 
 def decode(word: int) -> MatrixDescriptor:
@@ -105,19 +107,28 @@ def operand_addresses(
 ) -> Array:
     """As `element_addresses`, for tensor cores that transpose elements of every size.
 
-    Raises ValueError for a K-major operand whose rows are wider than the swizzle.
+    Raises ValueError for a K-major operand whose rows are wider than the swizzle, or that is swizzled in
+    pieces of more than 16 bytes.
     """
-    layout = _layout(descriptor.leading, descriptor.stride, descriptor.span, mn, k, itemsize, k_major)
+    atom = descriptor.atom
+    if k_major and atom > CHUNK:
+        raise ValueError(
+            f"Only MN-major operands are swizzled in pieces of {atom} bytes, but this is K-major."
+        )
+    layout = _layout(descriptor.leading, descriptor.stride, descriptor.span, mn, k, itemsize, k_major, atom)
     first = np.asarray(descriptor.start if start is None else start, np.int64)
-    return swizzled(first[..., None, None] + layout, descriptor.span, descriptor.base * LINE)
+    return swizzled(first[..., None, None] + layout, descriptor.span, descriptor.base * LINE, atom)
 
 
 @cache
-def _layout(leading: int, stride: int, span: int, mn: int, k: int, itemsize: int, k_major: bool) -> Array:
+def _layout(
+    leading: int, stride: int, span: int, mn: int, k: int, itemsize: int, k_major: bool, atom: int
+) -> Array:
     if k_major and NO_SWIZZLE < span < k * itemsize:
         raise ValueError(
             f"A row of a K-major operand must fit the swizzle of {span} bytes, "
             f"but {k} elements of {itemsize} bytes take {k * itemsize}."
         )
     rows, columns = np.arange(mn, dtype=np.int64)[:, None], np.arange(k, dtype=np.int64)
-    return canonical_offsets(rows, columns, itemsize, span, k_major, leading, stride)
+    repeats = ROWS * CHUNK // atom
+    return canonical_offsets(rows, columns, itemsize, span, k_major, leading, stride, repeats)

@@ -141,14 +141,15 @@ def _choose(run: Run, turn: Place | None) -> Place | None:
 
 
 def _circles(run: Run, place: Place) -> bool:
-    """Whether a group is about to look at memory, and was here before just as it is, and no memory has
-    changed since."""
+    """Whether a group is about to look at memory, and was here before just as it is (registers and local
+    memory), and no other memory has changed since."""
     segment = run.program.segments[place.segment]
     if not run.idle or not segment.looks:
         return False
     lanes = run.full(run.ready[place])
     contents = (np.broadcast_to(r, run.shape)[lanes].tobytes() for r in run.contents(segment.live))
-    state = hash((place, lanes.tobytes(), run.clock * run.program.timed, *contents, *_open_calls(run)))
+    kept = run.local[lanes].tobytes() if run.local_bytes else b""
+    state = hash((place, lanes.tobytes(), run.clock * run.program.timed, *contents, kept, *_open_calls(run)))
     if state in run.visited:
         return True
     run.visited.add(state)
@@ -162,7 +163,8 @@ def _state(run: Run, turn: Place | None) -> int:
         tuple((key, run.full(lanes).tobytes()) for key, lanes in sorted(places.items()))
         for places in (run.ready, run.at_barrier, run.at_warp, run.at_cluster)
     )
-    return hash((turn, run.clock * run.program.timed, *contents, *groups, *_open_calls(run)))
+    kept = run.local.tobytes() if run.local_bytes else b""
+    return hash((turn, run.clock * run.program.timed, *contents, *groups, kept, *_open_calls(run)))
 
 
 def _open_calls(run: Run) -> list[bytes]:

@@ -68,8 +68,6 @@ CUBES = texture_steps.CUBES
 ADVICE = {
     "tex.cube": CUBES,
     "tex.acube": CUBES,
-    "tcgen05.shift": "The manual does not show which way rows move, and no compiler here makes use of it: "
-    "load the rows and store them one lane further on.",
     "multimem": "The simulator knows one GPU and no switch between several: use one.",
 }
 

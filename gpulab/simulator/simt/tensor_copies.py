@@ -158,7 +158,7 @@ def tensor(decoder: Decoder, op: Opcode, index: int) -> Step | None:
             if operation:
                 function = reduction(decoder, op, TYPE_NAMES.get(map_.type.name, map_.type.name))
             start = here.offset if here is not None else np.zeros(who.row.size, np.int64)
-            units, box = _cut(who, map_, points[chosen], shift, start, operation, rows)
+            units, box = _in_words(*_cut(who, map_, points[chosen], shift, start, operation, rows))
             mine = masks[chosen] if masks is not None else None
             _send(who, ending.take(chosen), map_, units, box, here, loads, mine, function)
 
@@ -174,7 +174,7 @@ def _coordinates(decoder: Decoder, described: Address) -> list[Source]:
 
 def _check_box(who: Senders, place: Window, map_: TensorMap) -> None:
     align = SHARED_ALIGNMENT
-    check_shared(who, place, map_.nbytes, align, "sent a box of a tensor")
+    check_shared(who, place, map_.room, align, "sent a box of a tensor")
 
 
 def _of_rows(who: Senders, map_: TensorMap) -> TensorMap:
@@ -217,10 +217,12 @@ FITS = "The instruction and the call that encoded the map must agree."
 
 
 def _in_pieces(map_: TensorMap, points: Array) -> tuple[TensorMap, Array]:
-    """The same copy with 16 bytes as an element, where no box begins or ends within such a piece."""
-    size = map_.type.itemsize
-    per = UNIT // size
-    if map_.dimensions[0] % per or (points[:, 0] % per).any() or map_.interleave:
+    """The same copy with 16 bytes as an element, where no box begins or ends within such a piece and none is
+    torn apart in shared memory."""
+    per = UNIT // map_.type.itemsize
+    numbers = per * map_.type.packs
+    torn = map_.type.gap or tensor_maps.ATOMS[map_.atomicity][1] or map_.interleave
+    if torn or map_.dimensions[0] % per or (points[:, 0] % numbers).any():
         return map_, points
     pieces = replace(
         map_,
@@ -229,12 +231,27 @@ def _in_pieces(map_: TensorMap, points: Array) -> tuple[TensorMap, Array]:
         box=(map_.box[0] // per, *map_.box[1:]),
     )
     points = points.copy()
-    points[:, 0] //= per
+    points[:, 0] //= numbers
     return pieces, points
+
+
+WORD = 4  # bytes; an element of 16 numbers of 6 bits is three words
+
+
+def _in_words(map_: TensorMap, box: Box) -> tuple[TensorMap, Box]:
+    """The same elements as words, where no type of NumPy is as large as an element."""
+    if map_.type.itemsize in DTYPES:
+        return map_, box
+    steps = np.arange(0, map_.type.itemsize, WORD)
+    address, shared = (x[..., None] + steps for x in (box.address, box.shared))
+    inside = np.broadcast_to(box.inside[..., None], (*box.inside.shape, steps.size))
+    return replace(map_, type=Type(map_.type.name, WORD)), Box(address, inside, shared)
 
 
 def _fill(map_: TensorMap, dtype: np.dtype) -> Array:
     """What an element outside the tensor becomes, or a piece of 16 bytes of such elements."""
+    if map_.type.packs > 1:
+        return np.zeros(1, dtype)[0]
     element = np.full(UNIT // map_.type.itemsize, map_.fill, UNSIGNED[map_.type.itemsize])
     return element.view(dtype)[0]
 

@@ -10,10 +10,11 @@ from functools import lru_cache
 
 from . import matrix_descriptors
 from .matrix_descriptors import MatrixDescriptor
-from .swizzles import NO_SWIZZLE
+from .swizzles import CHUNK, NO_SWIZZLE
 
 VERSION = 1  # of a shared-memory descriptor of Blackwell
-SPAN_OF_LAYOUT = {0: NO_SWIZZLE, 2: 128, 4: 64, 6: 32}  # bits 61 to 63
+# By bits 61 to 63: the span of the swizzle, and the bytes that it moves as one piece.
+LAYOUTS = {0: (NO_SWIZZLE, CHUNK), 1: (128, 32), 2: (128, CHUNK), 4: (64, CHUNK), 6: (32, CHUNK)}
 
 # Types of A and B by kind and number. Those of 4 and 6 bits of (mx)f8f6f4 lie padded in shared memory.
 _F8F6F4 = {0: "e4m3", 1: "e5m2", 3: "e2m3_p32", 4: "e3m2_p32", 5: "e2m1_p64"}
@@ -50,12 +51,10 @@ def decode_shared(word: int) -> MatrixDescriptor:
             "Bits 46 and 47 of a shared-memory descriptor of Blackwell are its version and must be 1, "
             f"but are {version}."
         )
-    if layout not in SPAN_OF_LAYOUT:
-        what = (
-            "128-byte swizzle in pieces of 32 bytes, which is not simulated" if layout == 1 else "no layout"
-        )
-        raise ValueError(f"The layout of a shared-memory descriptor is {layout}: {what}.")
-    return replace(matrix_descriptors.decode(word), span=SPAN_OF_LAYOUT[layout])
+    if layout not in LAYOUTS:
+        raise ValueError(f"The layout of a shared-memory descriptor is {layout}: no layout.")
+    span, atom = LAYOUTS[layout]
+    return replace(matrix_descriptors.decode(word), span=span, atom=atom)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from .tensor_core_products import (
 )
 from .tensor_core_sparsity import ROWS as SPARSE_ROWS
 from .tensor_core_sparsity import kept_columns, selected
-from .tensor_memory import COLUMN, COLUMNS, LANES
+from .tensor_memory import COLUMN, COLUMNS, LANE_BIT, LANES
 from .tensor_memory_steps import KINDS as MEMORY_KINDS
 from .tensor_memory_steps import allocated, memory_of, only
 from .tensor_tasks import Given, address_of, ask, askers, blocks_of, commit, word
@@ -80,16 +80,15 @@ class Multiply:
     stationary: bool  # .ws
     metadata: Callable[[Run, int, int], int] | None  # .sp
     no_columns: Given | None  # which columns of B are zeros
+    shifts: bool  # .ashift: the rows of A move when the product is done
 
 
 def _multiply(decoder: Decoder, op: Opcode, index: int) -> Step:
     parts = op.instruction.parts
     kind = next((part[6:] for part in parts if part.startswith("kind::")), "")
     stationary, sparse = "ws" in parts, "sp" in parts
-    if kind not in TYPES or "ashift" in parts or (sparse and kind in SCALED):
-        raise decoder.unsupported(
-            op, "Shifted products, and sparse ones with block scales, are not simulated."
-        )
+    if kind not in TYPES or (sparse and kind in SCALED):
+        raise decoder.unsupported(op, "Sparse products with block scales are not simulated.")
     d, a, b, *rest = op.instruction.operands
     metadata = address_of(decoder, rest.pop(0)) if sparse else None
     descriptor = rest.pop(0)
@@ -118,6 +117,7 @@ def _multiply(decoder: Decoder, op: Opcode, index: int) -> Step:
         stationary,
         metadata,
         word(decoder, rest[0], I64) if stationary and rest else None,
+        "ashift" in parts,
     )
 
     def step(run: Run) -> None:
@@ -151,7 +151,8 @@ def _ask_for_product(run: Run, multiply: Multiply, row: int, lane: int) -> None:
     off = _switched_off([given.of(run, row, lane) for given in multiply.disabled])
     first = multiply.d(run, row, lane) & COLUMN
     last = first + result_columns(product.m, product.n, multiply.group, multiply.stationary) - 1
-    _check_result(run, rows, first, last, blame)
+    advice = "D takes a column for each of its columns: allocate as many."
+    _check_columns(run, rows, first, last, "adds a product to", advice, blame)
     kept = 0 if multiply.metadata is None else multiply.metadata(run, row, lane) & COLUMN
     asked = TensorProduct(
         multiply.index,
@@ -191,6 +192,9 @@ def _ask_for_product(run: Run, multiply: Multiply, row: int, lane: int) -> None:
                 of_b = right if part == slice(None) else Operand(right.values[part])
                 new[:, part] = words(multiply_accumulate(left, of_b, c[:, part], product))
             memory[lanes, first + columns] = np.where(off[place * LANES + lanes], held, new)
+            if multiply.shifts and not isinstance(a, Tile):
+                for lane in range(0, LANES, WARP):
+                    _shift_rows(run, r, lane, _held_columns(a, product)[0])
         for hear in run.on_tensor_done:
             hear(asked)
 
@@ -264,15 +268,17 @@ def _switched_off(masks: list[int]) -> Array:
     return np.unpackbits(bits.view(np.uint8), bitorder="little").astype(bool)
 
 
-def _check_result(run: Run, rows: list[int], first: int, last: int, blame: Blame) -> None:
+def _check_columns(
+    run: Run, rows: list[int], first: int, last: int, does: str, advice: str, blame: Blame
+) -> None:
+    """Raise WrongTensorMemory unless all blocks have allocated the columns."""
     memory = memory_of(run)
     for row in rows:
         if last >= COLUMNS or (memory.owner[row, first : last + 1] < 0).any():
             raise WrongTensorMemory(
                 **blame,
-                what=f"adds a product to columns {first} to {last} of Tensor Memory, "
-                f"{allocated(memory, row)}.",
-                advice="D takes a column for each of its columns: allocate as many.",
+                what=f"{does} columns {first} to {last} of Tensor Memory, {allocated(memory, row)}.",
+                advice=advice,
             )
 
 
@@ -350,12 +356,14 @@ def _scales(
 
 # (rows of shared memory, bytes of a row, lanes that each row reaches) by the shape's name.
 _ROW = np.arange(64)[:, None]
+FOUR_ROWS = "4x256b"  # one for each warp: the lane of the address is that of each warp's row
 COPIES = {
     "64x128b.warpx2::02_13": (64, 16, _ROW + np.array([0, 64])),
     "64x128b.warpx2::01_23": (64, 16, _ROW + _ROW // 32 * 32 + np.array([0, 32])),
     "32x128b.warpx4": (32, 16, np.arange(32)[:, None] + 32 * np.arange(4)),
     "128x256b": (128, 32, np.arange(128)[:, None]),
     "128x128b": (128, 16, np.arange(128)[:, None]),
+    FOUR_ROWS: (4, 32, WARP * np.arange(4)[:, None]),
 }
 
 # What ``.b8x16`` unpacks: 16 numbers that lie side by side become a byte each.
@@ -370,29 +378,80 @@ def _copy(decoder: Decoder, op: Opcode, index: int) -> Step:
     unpacked = next((UNPACKED[part] for part in op.instruction.parts if part in UNPACKED), None)
     height, width, lanes = COPIES[name]
     target, source = op.instruction.operands
-    column, given = address_of(decoder, target), word(decoder, source, I64)
+    address, given = address_of(decoder, target), word(decoder, source, I64)
     group = _group(op)
 
     def step(run: Run) -> None:
         for row, lane in askers(run):
             rows = blocks_of(run, index, row, lane, group)
-            first, blame = column(run, row, lane) & COLUMN, run.blame(index, only(run, row, lane))
+            at, blame = address(run, row, lane), run.blame(index, only(run, row, lane))
             tile = _tile(run, given.of(run, row, lane), height, width, "u8", True, blame)
-            ask(run, row, lane, partial(copy, run, rows, first, tile))
+            further = at >> LANE_BIT & WARP - 1 if name == FOUR_ROWS else 0
+            ask(run, row, lane, partial(copy, run, rows, further, at & COLUMN, tile))
 
-    def copy(run: Run, rows: list[int], first: int, tile: Tile) -> None:
+    def copy(run: Run, rows: list[int], further: int, first: int, tile: Tile) -> None:
         columns = first + np.arange(width // 4)
         for row in rows:
             octets = run.shared[row][tile.octets]
             if unpacked is not None:
                 octets = in_byte(padded_codes(run.shared[row], tile.octets, unpacked), unpacked)
             moved = np.ascontiguousarray(octets).view(np.uint32)  # (height, width / 4)
-            memory_of(run).words[row][lanes[:, :, None], columns] = moved[:, None, :]
+            memory_of(run).words[row][further + lanes[:, :, None], columns] = moved[:, None, :]
 
     return step
 
 
-KINDS: dict[str, Builder] = {**MEMORY_KINDS, "mma": _multiply, "cp": _copy, "commit": commit}
+# ---- rows that move ------------------------------------------------------------------------------
+
+SHIFTED = 8  # columns of 32 bytes in all
+
+
+def _shift_rows(run: Run, row: int, lane: int, column: int) -> None:
+    """Each of 32 lanes gets the 32 bytes of the next one, and the last keeps its own.
+
+    The manual says "down", and no more. NVIDIA's example of ``.ashift`` (CUTLASS, CuTe DSL's experimental
+    primitives, 1cta_mma_a_from_tmem.py) says what a B200 does.
+    """
+    words = memory_of(run).words[row]
+    part = slice(column, column + SHIFTED)
+    words[lane : lane + WARP - 1, part] = words[lane + 1 : lane + WARP, part].copy()
+
+
+def _shift(decoder: Decoder, op: Opcode, index: int) -> Step:
+    (where,) = op.instruction.operands
+    address, group = address_of(decoder, where), _group(op)
+
+    def step(run: Run) -> None:
+        for row, lane in askers(run):
+            rows = blocks_of(run, index, row, lane, group)
+            at = address(run, row, lane)
+            first, column = at >> LANE_BIT, at & COLUMN
+            blame = run.blame(index, only(run, row, lane))
+            if first % WARP or first >= LANES:
+                raise WrongTensorMemory(
+                    **blame,
+                    what=f"shifts rows of Tensor Memory from lane {first} on.",
+                    advice="The lane of the address is that of a warp: 0, 32, 64 or 96.",
+                )
+            _check_columns(
+                run, rows, column, column + SHIFTED - 1, "shifts", "A shift takes 8 columns.", blame
+            )
+            ask(run, row, lane, partial(shift, run, rows, first, column))
+
+    def shift(run: Run, rows: list[int], lane: int, column: int) -> None:
+        for row in rows:
+            _shift_rows(run, row, lane, column)
+
+    return step
+
+
+KINDS: dict[str, Builder] = {
+    **MEMORY_KINDS,
+    "mma": _multiply,
+    "cp": _copy,
+    "shift": _shift,
+    "commit": commit,
+}
 
 
 def _tcgen05(decoder: Decoder, op: Opcode, index: int) -> Step | None:

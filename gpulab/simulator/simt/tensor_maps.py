@@ -58,11 +58,17 @@ HARDWARE_LAYOUT = np.dtype(
 
 @dataclass(frozen=True)
 class Type:
-    """An element type: its bytes and, of a floating-point type, the NaN that fills what lies outside."""
+    """An element type: its bytes and, of a floating-point type, the NaN that fills what lies outside.
+
+    Numbers of 4 and 6 bits are moved by `packs`, which are one element here. Behind each there may be a `gap`
+    of some bytes in shared memory.
+    """
 
     name: str
     itemsize: int
     nan: int | None = None
+    packs: int = 1
+    gap: int = 0
 
     @property
     def is_float(self) -> bool:
@@ -85,13 +91,23 @@ TYPES = (
     Type("bf16", 2, 0x7FFF),
     Type("tf32", 4, 0x7FFFFFFF),
     Type("tf32.ftz", 4, 0x7FFFFFFF),
+    Type("b4x16", 1, packs=2),
+    Type("b4x16_p64", 8, packs=16, gap=8),
+    Type("b6x16_p32", 12, packs=16, gap=4),
 )
 NUMBERS = {type_.name: number for number, type_ in enumerate(TYPES)}
 # ``CUtensorMapDataType`` counts some of them in another order.
 DRIVER_TYPES = (
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz",
+    "b4x16", "b4x16_p64", "b6x16_p32",
 )  # fmt: skip
+PADDED_BOX = 128  # numbers of a padded type that a box has along the innermost dimension
 SPANS = (CHUNK, 32, 64, 128)  # bytes, by the number of the swizzle mode; 16 is none
+# How Blackwell swizzles 128 bytes: pieces of so many bytes, and whether the halves of 16 bytes change places
+# in every second line. By the number of the swizzle atomicity.
+ATOMS = ((CHUNK, False), (32, False), (32, True), (64, False))
+# (span, atomicity) by the number of ``CUtensorMapSwizzle``.
+DRIVER_SWIZZLES = (*((span, 0) for span in SPANS), *((128, atomicity) for atomicity in (1, 2, 3)))
 INTERLEAVES = (0, 16, 32)  # bytes of a slice of channels, by the number of the interleave layout
 # Range of the corners of an im2col box, by the rank of the tensor.
 CORNERS = {3: (-32768, 32767), 4: (-128, 127), 5: (-16, 15)}
@@ -108,8 +124,8 @@ class TensorMap:
     `strides` are bytes, of all dimensions but the first. `span` is the swizzle's width in bytes (16: none),
     `interleave` the bytes of a slice of channels (0: none). With `im2col` there is no `box`: `lower` and
     `upper` are the offsets (w, h, d) of the corners of the pixels' bounding box, and a copy moves `pixels`
-    pixels of `channels` channels. With `packs` of 2, each element of the innermost dimension is two numbers
-    of 4 bits, and coordinates along it count numbers.
+    pixels of `channels` channels. `atomicity` is a number of `ATOMS`. Coordinates along the innermost
+    dimension count numbers, of which an element of a small type has several (see `Type`).
     """
 
     address: int
@@ -127,7 +143,7 @@ class TensorMap:
     upper: tuple[int, ...] = ()
     channels: int = 0
     pixels: int = 0
-    packs: int = 1
+    atomicity: int = 0
 
     @property
     def rank(self) -> int:
@@ -144,9 +160,14 @@ class TensorMap:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that one copy writes to shared memory, those outside the tensor included: what it adds to
-        the count of its mbarrier."""
+        """Bytes that one copy writes to shared memory, those outside the tensor included and gaps left out:
+        what it adds to the count of its mbarrier."""
         return int(np.prod(self.copied)) * self.type.itemsize
+
+    @property
+    def room(self) -> int:
+        """Bytes of shared memory that one copy takes, with the gaps between small numbers."""
+        return int(np.prod(self.copied)) * (self.type.itemsize + self.type.gap)
 
     @property
     def fill(self) -> int:
@@ -169,6 +190,7 @@ def encode_tiled(
     span: int = CHUNK,
     promotion: int = 0,
     fills_nan: bool = False,
+    atomicity: int = 0,
 ) -> bytes:
     """The 128 bytes of a tiled map, as ``cuTensorMapEncodeTiled`` makes them. See `TensorMap`.
 
@@ -178,18 +200,19 @@ def encode_tiled(
     >>> decode(made).copied, decode(made).nbytes
     ((64, 32), 4096)
     """
-    rank = len(dimensions)
+    rank, kind = len(dimensions), _type(type_)
     made = TensorMap(
         address,
-        _type(type_),
-        tuple(dimensions),
+        kind,
+        _in_elements(kind, dimensions, "of the tensor"),
         tuple(strides),
-        tuple(box),
+        _in_elements(kind, box, "of the box"),
         tuple(element_strides) or (1,) * rank,
         span,
         interleave,
         fills_nan,
         promotion,
+        atomicity=atomicity,
     )
     return encode(made)
 
@@ -209,16 +232,17 @@ def encode_im2col(
     span: int = CHUNK,
     promotion: int = 0,
     fills_nan: bool = False,
+    atomicity: int = 0,
 ) -> bytes:
     """The 128 bytes of an im2col map, as ``cuTensorMapEncodeIm2col`` makes them. See `TensorMap`.
 
     Raises WrongTensorMap.
     """
-    rank = len(dimensions)
+    rank, kind = len(dimensions), _type(type_)
     made = TensorMap(
         address,
-        _type(type_),
-        tuple(dimensions),
+        kind,
+        _in_elements(kind, dimensions, "of the tensor"),
         tuple(strides),
         (),
         tuple(element_strides) or (1,) * rank,
@@ -229,10 +253,21 @@ def encode_im2col(
         True,
         tuple(lower),
         tuple(upper),
-        channels,
+        _in_elements(kind, (channels,), "of a pixel")[0],
         pixels,
+        atomicity,
     )
     return encode(made)
+
+
+def _in_elements(type_: Type, sizes: Sequence[int], whose: str) -> tuple[int, ...]:
+    """Sizes that count numbers, the innermost of them in elements. Raises WrongTensorMap."""
+    if sizes and sizes[0] % type_.packs:
+        raise WrongTensorMap(
+            f"Dimension 0 {whose} must be a multiple of {type_.packs} numbers of the type {type_.name}, "
+            f"but is {sizes[0]:,}."
+        )
+    return (sizes[0] // type_.packs, *sizes[1:]) if sizes else ()
 
 
 def _type(name: str) -> Type:
@@ -245,10 +280,6 @@ def _type(name: str) -> Type:
 def encode(map_: TensorMap) -> bytes:
     """The 128 bytes of a map that keeps all rules. Raises WrongTensorMap."""
     check(map_)
-    if map_.packs > 1:
-        raise WrongTensorMap(
-            "The simulator cannot change a tensor map of numbers of 4 bits. Make a new one on the host."
-        )
     fields = np.zeros((), LAYOUT)
     fields["address"] = map_.address
     fields["type"] = NUMBERS[map_.type.name]
@@ -258,10 +289,13 @@ def encode(map_: TensorMap) -> bytes:
     fields["fill"] = map_.fills_nan
     fields["promotion"] = map_.promotion
     fields["im2col"] = map_.im2col
-    fields["channels"], fields["pixels"] = map_.channels, map_.pixels
+    fields["channels"], fields["pixels"] = map_.channels * map_.type.packs, map_.pixels
+    fields["atomicity"] = map_.atomicity
     for name in ("strides", "dimensions", "box", "element_strides", "lower", "upper"):
         values = getattr(map_, name)
         fields[name][: len(values)] = values
+    for name in ("dimensions", "box"):  # the hardware counts numbers
+        fields[name][0] *= map_.type.packs
     return fields.tobytes()
 
 
@@ -287,9 +321,14 @@ def check(map_: TensorMap) -> None:
         raise WrongTensorMap(
             f"A layout interleaved by 32 bytes needs a swizzle of 32 bytes, but the swizzle is {asked}."
         )
+    if map_.atomicity and map_.span != 128:
+        raise WrongTensorMap(
+            f"Only a swizzle of 128 bytes moves larger pieces than {CHUNK} bytes (swizzle atomicity "
+            f"{map_.atomicity}), but the swizzle is {map_.span} bytes."
+        )
     if map_.promotion not in range(4):
         raise WrongTensorMap(f"The L2 promotion must be a number from 0 to 3, but is {map_.promotion}.")
-    unit = 32 if map_.interleave == 32 else 16
+    unit = 32 if map_.interleave == 32 or map_.type.gap else 16
     if map_.address % unit:
         raise WrongTensorMap(
             f"The global address of a tensor map must be a multiple of {unit}, but is {map_.address:#x}."
@@ -347,7 +386,7 @@ NAMES = {
 
 
 def _check_box(map_: TensorMap) -> None:
-    for i, size in enumerate(map_.box):
+    for i, size in enumerate((map_.box[0] * map_.type.packs, *map_.box[1:])):
         if not 1 <= size <= 256:
             raise WrongTensorMap(f"Dimension {i} of the box must be 1 to 256 elements, but is {size:,}.")
     _check_inner(map_, "box", map_.box[0])
@@ -378,7 +417,9 @@ def _check_pixels(map_: TensorMap) -> None:
 def _check_inner(map_: TensorMap, what: str, count: int) -> None:
     if map_.interleave:
         return
-    inner = count * map_.type.itemsize
+    if map_.type.gap:
+        _check_padded(map_, what, count)
+    inner = count * (map_.type.itemsize + map_.type.gap)
     said = f"{count} elements of {map_.type.itemsize} byte{'s' if map_.type.itemsize > 1 else ''}"
     if inner % 16:
         raise WrongTensorMap(
@@ -391,6 +432,25 @@ def _check_inner(map_: TensorMap, what: str, count: int) -> None:
         )
 
 
+def _check_padded(map_: TensorMap, what: str, count: int) -> None:
+    """The rules of numbers that lie with gaps in shared memory."""
+    packs, name = map_.type.packs, map_.type.name
+    if count * packs != PADDED_BOX:
+        raise WrongTensorMap(
+            f"The innermost dimension of the {what} must be {PADDED_BOX} numbers of the type {name}, "
+            f"but is {count * packs}."
+        )
+    if map_.dimensions[0] * packs % PADDED_BOX:
+        raise WrongTensorMap(
+            f"Dimension 0 of the tensor must be a multiple of {PADDED_BOX} numbers of the type {name}, "
+            f"but is {map_.dimensions[0] * packs:,}."
+        )
+    if map_.span not in (CHUNK, 128) or map_.atomicity > 1:
+        raise WrongTensorMap(
+            f"Numbers of the type {name} are swizzled within 128 bytes, in pieces of 16 or 32 bytes, or not."
+        )
+
+
 # ---- decode, and change on the device ------------------------------------------------------------
 
 # How many numbers a field may hold; the first is 0.
@@ -399,6 +459,7 @@ LIMITS = {
     "rank": MOST_DIMENSIONS,
     "interleave": len(INTERLEAVES),
     "swizzle": len(SPANS),
+    "atomicity": len(ATOMS),
     "fill": 2,
     "im2col": 2,
 }
@@ -418,22 +479,17 @@ def decode(data: bytes) -> TensorMap:
                 f"The bytes are no tensor map: the field {name} must be 0 to {limit - 1}, "
                 f"but is {fields[name]}."
             )
-    if fields["atomicity"]:
-        raise WrongTensorMap(
-            "Hopper swizzles pieces of 16 bytes (swizzle atomicity 0), but the atomicity is "
-            f"{fields['atomicity']}."
-        )
 
     def several(name: str, count: int) -> tuple[int, ...]:
         return tuple(int(x) for x in fields[name][: max(count, 0)])
 
-    im2col = bool(fields["im2col"])
+    im2col, kind = bool(fields["im2col"]), TYPES[number]
     found = TensorMap(
         int(fields["address"]),
-        TYPES[number],
-        several("dimensions", rank),
+        kind,
+        _in_elements(kind, several("dimensions", rank), "of the tensor"),
         several("strides", rank - 1),
-        several("box", 0 if im2col else rank),
+        _in_elements(kind, several("box", 0 if im2col else rank), "of the box"),
         several("element_strides", rank),
         SPANS[fields["swizzle"]],
         INTERLEAVES[fields["interleave"]],
@@ -442,8 +498,9 @@ def decode(data: bytes) -> TensorMap:
         im2col,
         several("lower", rank - 2 if im2col else 0),
         several("upper", rank - 2 if im2col else 0),
-        int(fields["channels"]),
+        int(fields["channels"]) // kind.packs,
         int(fields["pixels"]),
+        int(fields["atomicity"]),
     )
     check(found if all(found.dimensions) else _without_empty(found))
     return found
@@ -458,8 +515,8 @@ def _decode_hardwares(data: bytes) -> TensorMap:
         raise WrongTensorMap(
             f"The simulator knows no tensor map of {rank} dimensions with elements of type {number}."
         )
-    packs = 2 if number == HARDWARE_B4X16 else 1
-    name = "u8" if packs == 2 else "tf32" if kinds & HARDWARE_TF32 else TYPES[number].name
+    name = "b4x16" if number == HARDWARE_B4X16 else "tf32" if kinds & HARDWARE_TF32 else TYPES[number].name
+    packs = TYPES[NUMBERS[name]].packs
     strides = [int(low) | (high >> 4 * i & 15) << 32 for i, low in enumerate(fields["strides"])]
     dimensions = [int(last) + 1 for last in fields["last"][:rank]]
     box = [int(last) + 1 for last in (fields["box_0"], *fields["box"])][:rank]
@@ -472,7 +529,6 @@ def _decode_hardwares(data: bytes) -> TensorMap:
         (1,) * rank,
         SPANS[kinds >> 13 & 3],
         promotion=kinds >> 17 & 3,
-        packs=packs,
     )
     check(found)
     return found
@@ -563,8 +619,8 @@ def tile(map_: TensorMap, coordinates: Array, shared: Array | int = 0) -> Box:
         zip(copied, (1, *map_.element_strides[1:]), (map_.type.itemsize, *map_.strides), strict=True)
     ):
         first = coordinates[..., i, None]
-        if map_.packs > 1 and not i:
-            first = first // map_.packs
+        if not i:
+            first = first // map_.type.packs
         index = first + np.arange(size, dtype=np.int64) * step
         index = index.reshape(*coordinates.shape[:-1], *(1,) * (rank - 1 - i), size, *(1,) * i)
         address = address + index * stride
@@ -614,7 +670,9 @@ def im2col_tile(map_: TensorMap, coordinates: Array, offsets: Array, shared: Arr
     pixels = _pixels(map_, coordinates)
     for i in range(count):
         pixels[i] = pixels[i] + offsets[..., i, None]
-    channel = (coordinates[..., 0, None] + np.arange(map_.channels, dtype=np.int64))[..., None, :]
+    channel = (coordinates[..., 0, None] // map_.type.packs + np.arange(map_.channels, dtype=np.int64))[
+        ..., None, :
+    ]
     address = map_.address + channel * map_.type.itemsize
     inside = (channel >= 0) & (channel < map_.dimensions[0])
     for index, stride, size in zip(pixels, map_.strides, map_.dimensions[1:], strict=True):
@@ -663,5 +721,6 @@ def _in_shared(map_: TensorMap, shape: tuple[int, ...], start: Array | int) -> A
             "A tensor copy needs a place in shared memory that is a multiple of 128, "
             f"but got {int(start[start % 128 != 0].flat[0]):,}."
         )
-    offsets = np.arange(int(np.prod(shape)), dtype=np.int64) * map_.type.itemsize
-    return swizzled(start[..., None] + offsets, map_.span).reshape(*start.shape, *shape)
+    offsets = np.arange(int(np.prod(shape)), dtype=np.int64) * (map_.type.itemsize + map_.type.gap)
+    places = swizzled(start[..., None] + offsets, map_.span, 0, *ATOMS[map_.atomicity])
+    return places.reshape(*start.shape, *shape)

@@ -95,3 +95,12 @@ def repeated(name: str, times: int, split: int = 0) -> Shape:
     first = np.repeat(np.arange(times) * one.columns, one.column.shape[1])
     column = np.tile(one.column, (1, times)) + first + split * (_THREAD // 16)
     return Shape(one.columns * times + split, lane, column)
+
+
+def in_pairs(shape: Shape, split: int = 0) -> Shape:
+    """The shape with ``pack::16b``: each of its columns is two of Tensor Memory, of which a register has the
+    lower halves. Two places in a row are those of one register."""
+    further = split * (_THREAD // 16)
+    first = 2 * (shape.column - further) + further
+    column = np.stack([first, first + 1], axis=-1).reshape(WARP, -1)
+    return Shape(2 * (shape.columns - split) + split, np.repeat(shape.lane, 2, axis=1), column)

@@ -19,7 +19,18 @@ from .operands import Decoder
 from .program import Source
 from .run import Run
 from .steps import Builder
-from .tensor_memory import COLUMN, COLUMNS, FEWEST, LANE_BIT, SHAPES, TensorMemory, allocate, fresh, repeated
+from .tensor_memory import (
+    COLUMN,
+    COLUMNS,
+    FEWEST,
+    LANE_BIT,
+    SHAPES,
+    TensorMemory,
+    allocate,
+    fresh,
+    in_pairs,
+    repeated,
+)
 from .types import I32, U32
 from .warps import WARP
 
@@ -175,13 +186,15 @@ class Reach(NamedTuple):
 
 def _reach(run: Run, index: int, address: Array, lanes: Array, columns: Array, did: str) -> Reach:
     """Where the registers of each thread are. `lanes` and `columns` (32, registers) are relative to the
-    address. Raises WrongTensorMemory."""
+    address, whose lanes 0 to 31 mean those of the warp itself. Raises WrongTensorMemory."""
     memory = memory_of(run)
     address = np.broadcast_to(address, run.shape)
     mask = run.mask()
     thread = np.arange(run.shape[1])
     quarter = thread // WARP % WARPS * WARP
     first = address >> LANE_BIT
+    # NVIDIA's own programs leave the warp out of the address (CuTe DSL's examples, DeepGEMM).
+    first = np.where(first < WARP, first + quarter, first)
     high = int(lanes.max()) + 1
     wrong = mask & ((first < quarter) | (first + high > quarter + WARP))
     if wrong.any():
@@ -224,7 +237,7 @@ def allocated(memory: TensorMemory, row: int) -> str:
 
 class Move(NamedTuple):
     """What ``ld`` or ``st`` moves: registers, and their places as in `Shape`. With `packs`, a register holds
-    the lower halves of two columns."""
+    the lower halves of two columns, so there are twice as many places."""
 
     address: Operand
     registers: tuple[Operand, ...]
@@ -250,9 +263,11 @@ def _moved(decoder: Decoder, op: Opcode) -> Move:
     packs = "pack::16b" in parts or "unpack::16b" in parts
     shape = repeated(name, times, split)
     items = registers.items if isinstance(registers, Vector) else (registers,)
-    expected = shape.lane.shape[1] // (2 if packs else 1)
+    expected = shape.lane.shape[1]
     if len(items) != expected:
         raise decoder.unsupported(op, f"It takes {expected} registers, not {len(items)}.")
+    if packs:
+        shape = in_pairs(shape, split)
     return Move(address, items, shape.lane, shape.column, packs, reduced)
 
 

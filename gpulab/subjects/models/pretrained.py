@@ -19,9 +19,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from gpulab.foundation import underway
 from gpulab.foundation.cache_folder import cache_folder
 
-from . import gpt, text
+from . import gpt, text, training
 from .config import Config
 
 SMALL = Config(text.VOCABULARY, context=80, width=64, layers=2, heads=4)
@@ -58,7 +59,7 @@ STORIES = Recipe()
 
 def trained(recipe: Recipe = STORIES, *, progress: bool = True) -> gpt.GPT:
     """The model of a recipe: 106,752 parameters by default. The first call trains it (20 to 30 s on one
-    core) and shows a bar if `progress`; later calls read the cache.
+    core) and shows how far it is; in a terminal a bar does, if `progress`; later calls read the cache.
 
     Each call returns a model of its own, to be changed at will. A cache that is damaged or cannot be written
     costs another training and nothing else.
@@ -68,7 +69,7 @@ def trained(recipe: Recipe = STORIES, *, progress: bool = True) -> gpt.GPT:
     try:
         model.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
     except Exception:  # missing, cut off, or anything else that torch.load meets in a damaged file
-        model = train(recipe, _bar if progress else None)
+        model = train(recipe, _bar if progress and not underway.watched() else None)
         _save(model, path)
     return model.eval()
 
@@ -89,7 +90,7 @@ def _train(recipe: Recipe, told: Callable[[int, int, float], None] | None) -> gp
         torch.manual_seed(recipe.seed)
         model = gpt.GPT(recipe.config)
     optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=0.1)
-    for step in range(recipe.steps):
+    for step in training.steps(recipe.steps, "training a small GPT, once"):
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate_at(step)
         tokens, present = map(torch.from_numpy, stories.padded(recipe.rows))

@@ -2,6 +2,7 @@
 # exercise: gemm.matvec
 # earns: 1.6
 # says: load sectors … naive
+# slow: yes
 @cuda.jit
 def matvec(a, x, y):
     first = cuda.blockIdx.x * 64

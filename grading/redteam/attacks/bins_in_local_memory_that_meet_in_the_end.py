@@ -2,6 +2,7 @@
 # exercise: parallel.histogram
 # earns: 3.4
 # says: atomic conflicts 0
+# slow: yes
 @cuda.jit
 def histogram(values, counts):
     bins = cuda.local.array(64, np.int32)

@@ -2,6 +2,7 @@
 # exercise: parallel.total
 # earns: 3.2
 # says: barriers 0 … hand-overs
+# slow: yes
 from llvmlite import ir
 from numba.core import types
 from numba.core.extending import intrinsic

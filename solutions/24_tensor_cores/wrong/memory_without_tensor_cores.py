@@ -1,4 +1,4 @@
-# exercise: tensor.memory  fails: products  says: with no product at all
+# exercise: tensor.memory  fails: instructions  says: which line multiplies number by number
 from gpulab import cupy as cp
 
 plain = cp.RawKernel(

@@ -45,7 +45,7 @@ PAIRS = [
     _product("more_columns_are_allocated_than_there_are", "memory", "holds 256 of 512"),
     _product("columns_are_allocated_when_the_permit_is_given_up", "memory", "has given up the right"),
     _product("columns_are_freed_during_a_product", "memory", "has allocated none"),
-    _product("each_warp_loads_the_lanes_of_the_first", "memory", "its warp reaches lanes 32 to 63"),
+    _product("each_warp_loads_the_lanes_of_the_third", "memory", "its warp reaches lanes 0 to 31"),
     _product("a_sum_needs_more_columns_than_are_allocated", "memory", "columns 28 to 35"),
     _product("lanes_of_a_warp_load_by_themselves", "memory", "other threads of its warp"),
     _product("a_descriptor_is_one_of_hopper", "memory", "version and must be 1"),

@@ -1,4 +1,4 @@
-# exercise: tensor.pingpong  fails: phases of an mbarrier  says: 15 phases
+# exercise: tensor.pingpong  fails: arrivals without products in flight  says: 48 arrivals
 import gpulab
 from gpulab import cupy as cp
 
@@ -21,8 +21,8 @@ extern "C" __global__ void pingponging(
     if (group == 2) {
         if (t == 256)
             for (int p = 0; p < tiles * steps; p++) {
-                int s = 0;
-                wait(&empty[s], (p & 1) ^ 1);
+                int s = p % 3;
+                wait(&empty[s], (p / 3 & 1) ^ 1);
                 expect(&full[s], 16384);
                 copy(slots + s * 8192, &a, p % steps * 64, row, &full[s]);
                 copy(slots + s * 8192 + 4096, &b, p % steps * 64, p / steps * 64, &full[s]);
@@ -33,20 +33,20 @@ extern "C" __global__ void pingponging(
     for (int tile = group; tile < tiles; tile += 2) {
         wait(&turn[group], (tile / 2 & 1) ^ (group == 0));
         for (int step = 0; step < steps; step++) {
-            int p = tile * steps + step, s = 0;
-            wait(&full[s], p & 1);
+            int p = tile * steps + step, s = p % 3;
+            wait(&full[s], p / 3 & 1);
             u64 left = descriptor(slots + s * 8192), right = descriptor(slots + s * 8192 + 4096);
             begin_products();
             for (int i = 0; i < 4; i++) multiply(d, left + 2 * i, right + 2 * i, step + i > 0);
             end_products();
-            wait_products<0>();
-            if (t % 32 == 0 && step < steps - 1) ptx::mbarrier_arrive(&empty[s]);
+            wait_products<1>();
+            if (t % 32 == 0 && step > 0) ptx::mbarrier_arrive(&empty[(p - 1) % 3]);
         }
-        if (t % 32 == 0) ptx::mbarrier_arrive(&turn[1 - group]);
         wait_products<0>();
-        if (t % 32 == 0) ptx::mbarrier_arrive(&empty[0]);
+        if (t % 32 == 0) ptx::mbarrier_arrive(&empty[(tile * steps + steps - 1) % 3]);
         for (int i = 0; i < 32; i++) d[i] = gelu(d[i]);
         store(d, c + row * n + tile * 64, n);
+        if (t % 32 == 0) ptx::mbarrier_arrive(&turn[1 - group]);
     }
 }
 """,
