@@ -500,8 +500,8 @@ np.abs(out - (a.reshape(-1, 64) - a.reshape(-1, 64).mean(axis=1, keepdims=True))
 gpulab.sanitize(centre_first_try[2, 64], a, out, cures=False)
 
 # %% [markdown]
-# The report names two accesses that nothing orders, although there is a barrier between their lines. To which
-# iteration of the loop does each belong, and what would the slower warp read?
+# The report names two accesses that nothing orders, although a barrier separates their lines. To which iteration of
+# the loop does each belong, and what would the slower warp read?
 #
 # **Do.** Work out which warp does what too early, and which warp that harms. Then write the corrected kernel
 # `centre(a, out)`.

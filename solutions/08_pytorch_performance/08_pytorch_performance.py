@@ -827,9 +827,8 @@ print(f"at most {alive / 2**20:.1f} MiB are alive at once")
 
 # %% [markdown]
 # After the first step the allocator asks for nothing new. The difference between allocated and reserved memory is
-# what was cut off and what lies in gaps that are too small to use. This is **fragmentation**. If shapes change
-# from step to step, the gaps stop fitting. `PYTORCH_ALLOC_CONF=expandable_segments:True` lets one segment grow
-# instead.
+# what was cut off and what is in gaps that are too small to use. This is **fragmentation**. If shapes change from
+# step to step, the gaps stop fitting. `PYTORCH_ALLOC_CONF=expandable_segments:True` lets one segment grow instead.
 #
 # An eager allocator decides without knowing what comes next. With a graph it is known when every tensor will die,
 # so the memory can be planned.
