@@ -871,7 +871,7 @@ gpulab.predict("neural.halves", ...)
 
 # %% [markdown]
 # Many guides divide each piece's loss by the number of pieces. That is right only if all pieces have equally many
-# tokens. Many also step after every k pieces and forget the last, incomplete group.
+# tokens. Many guides also step after every k pieces and forget the last, incomplete group.
 #
 # **Do.** Write `accumulate(tokens, batch, room)`, which plans the passes. About 9 lines.
 #

@@ -120,7 +120,7 @@ plot.picture(ax, "Shared memory answers soonest and holds least, DRAM the other 
 # An access to DRAM takes more than twenty times as long as one to shared memory, but DRAM holds hundreds of
 # thousands of times as much.
 #
-# **Why.** Large memory is far away, and finding a byte in it takes longer. The registers of all SMs together are
+# **Why.** A large memory is far away, and finding a byte in it takes longer. The registers of all SMs together are
 # as large as a cache, and on the T4 larger than its L2, because thousands of waiting threads keep their values
 # there. Sizes differ between GPUs, but the order of the levels stays the same.
 #
@@ -1094,7 +1094,7 @@ gpulab.predict("memory.host_link", measured=ways_in["DRAM of the GPU"] / ways_in
 # `cuMemCreate`). NVIDIA has not published the method. The following one is a simple form of *base-delta* (G.
 # Pekhimenko et al., PACT, 2012), and shows which data can be compressed at all.
 #
-# A line has 32 words of 4 bytes, which take 4 sectors. Store the first word, the **base**, and of every word its
+# A line has 32 words of 4 bytes, which take 4 sectors. Store the first word, the **base**, and for every word its
 # difference from the base. If all differences fit into one byte, the line takes 4 + 32 = 36 bytes, so 2 sectors.
 #
 # **Do.** Write `compressed(words)`. About 8 lines.

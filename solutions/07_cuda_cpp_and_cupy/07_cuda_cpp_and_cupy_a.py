@@ -146,8 +146,8 @@ gpulab.show("cpp.invert", invert, view="accesses")
 
 # %% [markdown]
 # **Why.** As in numba, `threadIdx.x` changes fastest within a warp, so it must run along the row. A warp whose lanes
-# move one byte each uses 32 of the 128 bytes that its lanes could move with 4 bytes each, a quarter. That is why
-# kernels for images load four pixels at once. Section 5 does the same with floats.
+# move one byte each uses 32 of the 128 bytes that its lanes could move with 4 bytes each, which is a quarter. That
+# is why kernels for images load four pixels at once. Section 5 does the same with floats.
 #
 # ## 3 · What goes wrong, and how it looks
 #
@@ -768,7 +768,7 @@ except ValueError as complaint:
 # place where `cuda-gdb` finds it: `break saxpy`, `run`, `print i`, `cuda thread 5`. `-lineinfo` only notes which
 # line an instruction comes from. Profilers need nothing else.
 #
-# **Predict.** How many times as many instructions has the machine code of saxpy in a debug build?
+# **Predict.** How many times as many instructions does the machine code of saxpy have in a debug build?
 
 # %%
 gpulab.predict("cpp.debug", ...)

@@ -1293,9 +1293,9 @@ gpulab.predict("triton.traced", measured=softmax_in_pallas())
 #     queue.parallel_for(n, [=](auto i) { y[i] += a * x[i]; });                           // SYCL
 #     Kokkos::parallel_for(n, KOKKOS_LAMBDA(int i) { y(i) += a * x(i); });                // Kokkos
 #
-# In the others, the compiler or the library decides. HIP's names are CUDA's with another prefix, so a translator of
-# text such as HIPIFY does most of the work. What it leaves behind are assumptions. The next cell translates with two
-# patterns. Its code lets all lanes vote and counts the votes:
+# In the others, the compiler or the library decides. HIP's names are CUDA's with a different prefix, so a translator
+# of text such as HIPIFY does most of the work. What it leaves behind are assumptions. The next cell translates with
+# two patterns. Its code lets all lanes vote and counts the votes:
 
 # %%
 import re

@@ -752,8 +752,8 @@ print(f"{2 / pcie * rate:,.0f} operations, so {rate / pcie:,.0f} tokens per fetc
 # ## End of sitting 1
 #
 # Your training steps now divide the optimizer states, the gradients and the weights among the ranks, and you can
-# plan what moves to host memory. The activations are left. The second sitting reduces them, and then expresses all
-# of this in the configurations of three frameworks.
+# plan what moves to host memory. Only the activations are left. The second sitting reduces them, and then expresses
+# all of this in the configurations of three frameworks.
 #
 # To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
 # does not know your functions yet.
@@ -1184,8 +1184,8 @@ gpulab.plot.bars(
 
 # %% [markdown]
 # **Why.** No code reads the misspelt key, so the run starts without tensor parallelism. A constructor, by contrast,
-# knows its arguments. A configuration in Python can also be computed: a loop makes variants, and a function that
-# checks memory or the batch runs before a GPU is rented.
+# rejects an argument that it does not know. A configuration in Python can also be computed: a loop makes variants,
+# and a function that checks memory or the batch runs before a GPU is rented.
 #
 # *NeMo-Run* wraps such calls (`run.Partial`) and launches them. **AutoModel** trains Hugging Face models with
 # FSDP2. By 2026 NVIDIA's guide recommends moving to *Megatron Bridge*, which has the same ideas. (NeMo
