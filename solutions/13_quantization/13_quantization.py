@@ -690,8 +690,8 @@ plot.picture(
 # ‖X Eᵀ‖² = trace(E H Eᵀ), with H = XᵀX.
 #
 # Up to a factor of 2, H is the **Hessian** of this error. An example: two inputs are always equal, their weights are
-# 0.4 and 0.4, and codes are whole numbers. To nearest both weights become 0, and the sum of 0.8 is lost. Instead, add
-# the first error to the second weight: 0.4 + 0.4 = 0.8 becomes 1, and the sum is off by only 0.2.
+# 0.4 and 0.4, and codes are whole numbers. Rounded to nearest, both weights become 0, and the sum of 0.8 is lost.
+# Instead, add the first error to the second weight: 0.4 + 0.4 = 0.8 becomes 1, and the sum is off by only 0.2.
 #
 # **GPTQ** (Frantar et al., 2022) does this column after column. After rounding column j it takes the error of each
 # row, e = before − after, and *subtracts* e · U[j, j+1:] / U[j, j] from the remaining columns. U is upper triangular,

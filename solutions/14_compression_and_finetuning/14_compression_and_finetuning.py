@@ -953,7 +953,7 @@ plot.bars(
 # gathered, and activations.
 #
 # FSDP has one difficulty: it shards only tensors of floating-point types, and all tensors of a group must have the
-# same type. Codes of 4 bits are no floats, so bitsandbytes stores them *as if* they were
+# same type. Codes of 4 bits are not floats, so bitsandbytes stores them *as if* they were
 # (`bnb_4bit_quant_storage=torch.bfloat16`; bitsandbytes documentation, "FSDP-QLoRA"). Does that harm them?
 
 # %%

@@ -721,7 +721,7 @@ if onnx:
 # weights of unit j, and `model[inputs:, j]` its outgoing weights, one for each output. First **prune** the
 # units that hardly matter, then store the rest in 4 bits, two codes to a byte.
 #
-# ![Pruned and packed: channels that matter little are taken out, the rest is stored in eight bits. The two multiply: half of the channels at a quarter of the bytes is an eighth.](drawings/pruned_packed.svg)
+# ![Pruned and packed: units that matter little are taken out, and the rest is stored in four bits instead of 32. The two multiply: half of the units at an eighth of the bytes is a sixteenth.](drawings/pruned_packed.svg)
 #
 # Large weights alone do not make a unit matter. What counts is how much it adds to the outputs on data like those to
 # come.

@@ -332,12 +332,12 @@ DRAWINGS = (
     Drawing(
         EDGE,
         "pruned_packed",
-        "Pruned and packed: channels that matter little are taken out, the rest is stored in eight bits. The two multiply: half of the channels at a quarter of the bytes is an eighth.",
+        "Pruned and packed: units that matter little are taken out, and the rest is stored in four bits instead of 32. The two multiply: half of the units at an eighth of the bytes is a sixteenth.",
         bars(
             [
-                ("float32", 8, "1", "bad"),
-                ("half the channels", 4, "1/2", "wait"),
-                ("and int8", 1, "1/8", "good"),
+                ("float32", 16, "1", "bad"),
+                ("half the units", 8, "1/2", "wait"),
+                ("and 4 bits", 1, "1/16", "good"),
             ],
             width=280,
         ),
@@ -348,7 +348,7 @@ DRAWINGS = (
         "The order in a step: compute the new token's key and value, write them into the cache after the others, and only then let the query look at all that is there, itself included.",
         flow(
             box("k, v, q", sub="of the new token"),
-            box("write", "write", sub="behind the others"),
+            box("write", "write", sub="after the others"),
             box("attend", "read", sub="to all, itself too"),
             box("output", "good"),
             length=26,
