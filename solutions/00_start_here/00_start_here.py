@@ -170,9 +170,9 @@ gpulab.sanitize(pull[4, 256], a)
 # %% [markdown]
 # Read this report like the message above. It names two threads and one element, which one thread reads and the other
 # writes, and nothing determines which of them comes first. This is called a **data race**. Here, our simulator
-# happened to let all threads read before any of them wrote. In another order the same kernel gives another result,
-# and a GPU may pick a different order each time. That is why `sanitize` tries several orders and looks at every
-# access.
+# happened to let all threads read before any of them wrote. In a different order the same kernel gives a different
+# result, and a GPU may pick a different order each time. That is why `sanitize` tries several orders and looks at
+# every access.
 #
 # If something does not run, first find out what your machine has. The next cell does the same as the command
 # `gpulab doctor` in a terminal.
@@ -236,8 +236,8 @@ slow
 
 # %% [markdown]
 # For now, read only three rows of the report: global loads, global stores and costliest line. **Ideal** is the least
-# traffic that the same bytes could cause. You can ignore the rest until lab 03: AI (arithmetic intensity, in
-# FLOP/B, operations per byte), shared, occupancy and registers. NVVM is the name of NVIDIA's compiler.
+# traffic that the same bytes could cause. You can ignore the rest until lab 03: AI (arithmetic intensity, the number
+# of operations per byte), shared memory, occupancy and registers. NVVM is the name of NVIDIA's compiler.
 
 # %%
 slow.compare(fast)
@@ -323,7 +323,7 @@ worst_line(memory_lines(slow)), worst_line(memory_lines(fast))
 # - The **first call** also compiles the kernel.
 # - A launch **returns before the work is done**. Without `cuda.synchronize()`, which waits for the GPU, you time the
 #   launch and not the kernel.
-# - One run is an anecdote. Take several and use their **median**, which a single disturbed run does not move.
+# - One run is an anecdote. Time several runs and use their **median**, which a single disturbed run does not move.
 # - A time may be **too good** to be true. The bytes that a kernel moves need at least bytes / bandwidth seconds, so
 #   doubt any shorter time.
 #
@@ -362,8 +362,8 @@ gpulab.plot.bars(
 #   that one call moves, and `peak_bytes_per_s` is the most that the GPU's memory can move per second.
 # - Output: `[median in µs, bytes per second]`, both without the first call. The bytes per second follow from the
 #   median.
-# - Return `None` instead if the log proves nothing. That is so if fewer than three times are left, if it was not
-#   synchronised, or if the bytes per second exceed the peak.
+# - Return `None` instead if the log proves nothing: fewer than three times are left after the first is dropped, the
+#   times were not synchronised, or the bytes per second exceed the peak.
 # - `statistics.median` is already imported.
 # - Length: about 6 lines.
 
@@ -525,7 +525,7 @@ whole.compare(half)
 # |---|---|
 # | `plain`, the naive one | run the cell below |
 # | ours, sixteen elements per thread | 12.1 (counted, NVVM 13.5) |
-# | lower bound for 4-byte accesses | 2, which are a load and a store |
+# | lower bound for 4-byte accesses | 2: one load and one store |
 
 # %%
 big, big_out = np.ones(2**20, np.float32), np.zeros(2**20, np.float32)

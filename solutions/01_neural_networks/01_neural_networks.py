@@ -51,7 +51,7 @@ gpulab.start("01")
 #
 # A **model** is something simple that stands for something complicated. Here is one. The bandwidth of the memory of
 # NVIDIA's large GPUs was 900 GB/s in 2017 (V100), 2,039 in 2020 (A100) and 3,350 in 2022 (H100). The model says that
-# it grows by the same factor every year, so the logarithms lie on a straight line over the years.
+# the bandwidth grows by the same factor every year, so its logarithm plotted over the years is a straight line.
 #
 # **Predict.** Which bandwidth does this line give for 2024?
 
@@ -85,7 +85,8 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# S. Page (*The Model Thinker*, 2018) lists seven uses of a model. The next cell puts this line to each of them.
+# S. Page (*The Model Thinker*, 2018) lists seven uses of a model. The next cell shows what each of them means for
+# this line.
 
 # %%
 uses = {
@@ -101,9 +102,9 @@ for use, answer in uses.items():
     print(f"{use:12} {answer}")
 
 # %% [markdown]
-# **Why.** The same line explains the past well, and misses the next GPU by more than a quarter. To fit what is known
-# and to predict what is not known are two different things. A language model is built to predict one thing, the next
-# token, and is then used for most of the seven.
+# **Why.** The same line explains the past well, and misses the next GPU by more than a quarter. Fitting what is
+# known and predicting what is not known are two different things. A language model is built to predict one thing,
+# the next token, and is then used for most of the seven purposes.
 #
 # ![A model is a function with numbers in it. Data goes in, a prediction comes out, a loss compares it with what is right, and the slope of the loss changes the numbers.](drawings/model.svg)
 #
@@ -165,7 +166,7 @@ gpulab.check("neural.read_off", read_off)
 # ## 2 · Lines in a row are a line
 #
 # Take f(x) = 3x − 1 and g(x) = −x + 2. You can add them, multiply them, or use the output of one as the input of the
-# other. NumPy does the algebra. It prints coefficients from the lowest power to the highest.
+# other. NumPy does the algebra, and prints the coefficients from the lowest power to the highest.
 
 # %%
 from numpy.polynomial import Polynomial
@@ -264,9 +265,9 @@ quarter, stretch = np.array([[0, -1], [1, 0]]), np.array([[2, 0], [0, 1]])
 print("turn, then stretch:", stretch @ quarter @ [1, 0], "  stretch, then turn:", quarter @ stretch @ [1, 0])
 
 # %% [markdown]
-# An **adjacency matrix** says which of several people are friends. It is mostly zeros, which is called **sparse**. In
-# the one below, persons 0 and 4 are friends of person 1. Before you run it: what does the square of this matrix
-# count?
+# An **adjacency matrix** says which of several people are friends. A matrix that is mostly zeros, like this one, is
+# called **sparse**. In the one below, persons 0 and 4 are friends of person 1. Before you run it: what does the
+# square of this matrix count?
 
 # %%
 friends = np.zeros((5, 5), dtype=int)
@@ -274,8 +275,8 @@ friends[[0, 1, 1, 4], [1, 0, 4, 1]] = 1
 print(friends @ friends)  # ways from one to another over a friend
 
 # %% [markdown]
-# A **tensor** is the same with any number of axes. The number of axes is its **rank**, the **shape** lists their
-# lengths, and the **dtype** says what each element is.
+# A **tensor** extends vectors and matrices to any number of axes. The number of axes is its **rank**, the **shape**
+# lists their lengths, and the **dtype** says what each element is.
 
 # %%
 image = torch.zeros((768, 1024, 3), dtype=torch.uint8)  # rows, columns, red green blue
@@ -371,15 +372,15 @@ print("in all:", sum(p.numel() for p in network.parameters()))
 # ## 6 · Which way is down
 #
 # A **loss** is one number that says how wrong the outputs are. Its **gradient** has one number for each parameter,
-# which says how fast the loss grows with it. **Gradient descent** takes a small step in the opposite direction: p ← p
-# − lr · gradient. lr is the **learning rate**.
+# which says how fast the loss grows with it. **Gradient descent** takes a small step in the opposite direction: p ←
+# p − lr · gradient, where lr is the **learning rate**.
 #
 # ![The loss over one weight is a valley. A step goes against the slope: a small step comes closer to the lowest point, and one that is too large jumps over it to the other side.](drawings/descent.svg)
 #
 # The **chain rule** gives the gradient. Write the computation down step by step, as a **tape**, and then go through
-# it backwards. The gradient of the last value is 1. Each step passes a share to each value that it was made from: its
-# own gradient times the slope with respect to that value. If a value was used several times, its shares are added.
-# This is **back-propagation**.
+# it backwards. The gradient of the last value is 1. Each step passes a share back to every value that it was made
+# from. The share is the step's own gradient times its slope with respect to that value. If a value was used several
+# times, its shares are added. This is **back-propagation**.
 #
 # | step | share of i | share of j |
 # |---|---|---|
@@ -463,7 +464,7 @@ for mine, theirs in zip(gradients(tape), values, strict=True):
 # a dozen lines. It follows every use of every value, as you would read the chain rule: it takes all paths from the
 # result, one by one.
 #
-# ![A value that two others use gets a slope from each. Whoever walks back along every use visits it twice; whoever waits for both slopes visits it once.](drawings/shared_value.svg)
+# ![A value that two others use gets a slope from each. A walk back along every use visits it twice; a walk that waits for both slopes visits it once.](drawings/shared_value.svg)
 
 
 # %%
@@ -534,8 +535,8 @@ def backward(parents, result):
 gpulab.check("neural.backward", backward)
 
 # %% [markdown]
-# **See.** The number of visits, against the number of doublings: along every use, in your order, and in PyTorch,
-# where a hook on each node of its graph counts.
+# **See.** The figure shows the number of visits against the number of doublings, for three ways to go back: along
+# every use, in your order, and in PyTorch's order, where a hook on each node of the graph counts the visits.
 
 # %%
 gpulab.need(backward)
@@ -606,7 +607,7 @@ gpulab.plot.lines(
 #
 # A start has learned XOR if its loss at the end, of either kind, is below 0.01. Weights and biases start evenly
 # distributed in ± 0.71. With such starts 13 in 48 hidden units are cut off (their relu gives 0) at all four corners,
-# and as many at none.
+# and 13 in 48 at no corner.
 #
 # **Predict.** From how many of 200 starts does 2-2-1 with relu learn XOR, in 2,000 steps at a learning rate of 0.1?
 
@@ -676,9 +677,10 @@ gpulab.plot.lines(
 # %% [markdown]
 # **Why.** A relu that is cut off at all four corners has slope 0 there, so its weights never change again. It is a
 # **dead** unit. A relu that is cut off at no corner is a straight line and bends nothing. If both units are of these
-# kinds, the best output is ½ everywhere, with a loss of ¼. If three corners are on one flat side, they share the
-# output ⅔, and the loss is ⅙. If two are, it is ⅛. With many units it is unlikely that all of them start badly. This
-# is one reason why networks in practice have far more parameters than the task needs.
+# kinds, the best output is ½ everywhere, with a loss of ¼. If the network is flat over three corners, they share the
+# output ⅔, and the loss is ⅙. If it is flat over two corners that need different outputs, the loss is ⅛. With many
+# units it is unlikely that all of them start badly. This is one reason why networks in practice have far more
+# parameters than the task needs.
 #
 # Look into one of these networks. After `backward()` every parameter has its gradient beside it. One hidden unit is
 # dead. Which one is it, and how can you tell?
@@ -760,7 +762,7 @@ gpulab.plot.bars({name: kept.bytes(but=there_anyway) for name, kept in counts.it
 # **Do.** Write `keep(tape, learn)`, which lists the results that must be kept for the backward pass. About 14 lines.
 #
 # - Input: a tape as in section 6, whose inputs (weights among them) are `["input"]`. `learn` lists the inputs whose
-#   gradients are wanted. Gradients of other inputs are not.
+#   gradients are wanted. The other inputs need no gradient.
 # - Output: the numbers of the values that must be kept by the table below. Leave out inputs, because they stay in
 #   memory anyway.
 # - The backward pass starts at the last value. A step that the last value does not depend on needs nothing.
@@ -869,7 +871,7 @@ gpulab.predict("neural.halves", ...)
 
 # %% [markdown]
 # Many guides divide each piece's loss by the number of pieces. That is right only if all pieces have equally many
-# tokens. Many also step after every k pieces and forget the last, incomplete group.
+# tokens. Many guides also step after every k pieces and forget the last, incomplete group.
 #
 # **Do.** Write `accumulate(tokens, batch, room)`, which plans the passes. About 9 lines.
 #
@@ -903,7 +905,8 @@ gpulab.check("neural.accumulate", accumulate)
 
 # %% [markdown]
 # **See.** The smallest language model is a table that has, for each token, the scores of the next one. The cell
-# computes its gradient for a batch of twelve rows: at once, by your plan, and with equal weights for all pieces.
+# computes its gradient for a batch of twelve rows in three ways: for the whole batch at once, by your plan, and with
+# equal weights for all pieces.
 
 # %%
 gpulab.need(accumulate)
@@ -931,8 +934,8 @@ for name, other in (("your weights", gradient(plan)), ("all alike", alike)):
 # %% [markdown]
 # **Why.** With equal weights the short pieces counted too much. The right weights hold for any mean, over tokens,
 # rows or pixels. Libraries had this wrong for years, and Hugging Face's Transformers corrected it in October 2024
-# (huggingface.co/blog/gradient_accumulation). With several GPUs the tokens of all of them count. The gradients should
-# then be exchanged once per step, not once per pass (`no_sync()`, lab 15).
+# (huggingface.co/blog/gradient_accumulation). With several GPUs, the weight of a piece is its share of the tokens on
+# all of them. The gradients should then be exchanged once per step, not once per pass (`no_sync()`, lab 15).
 #
 # ## 11 · A transformer, block by block
 #
@@ -947,7 +950,8 @@ for name, other in (("your weights", gradient(plan)), ("all alike", alike)):
 #    Softmax turns them into weights, and the output is the weighted sum of the values. Several **heads** do this side
 #    by side.
 # 3. **Feed-forward**: two layers with an activation between them, four times as wide inside.
-# 4. Around each of the two a **residual** connection, x + f(norm(x)), with **layer norm** or RMS norm.
+# 4. Around attention and around feed-forward there is a **residual** connection, x + f(norm(x)), with **layer norm**
+#    or RMS norm.
 # 5. A last norm and the **head**, which often uses the embedding table again (**tied**).
 
 # %%
@@ -1018,7 +1022,7 @@ gpulab.plot.picture(axes[0])
 # them, the model learns to copy its input, with a loss near zero. The last place has no label. The rows of a batch
 # are padded to the longest one. Padding gets the label −100, which `cross_entropy` ignores.
 #
-# ![Left: the label of each token is the token after it, and the last place has none. Right: the causal mask of five tokens; each row may look at itself and at what stands before it.](drawings/shift_and_mask.svg)
+# ![Left: the label of each token is the token after it, and the last place has none. Right: the causal mask of five tokens; each row may look at itself and at what comes before it.](drawings/shift_and_mask.svg)
 #
 # Masks have opposite meanings in different functions. In `scaled_dot_product_attention` a boolean True means *may
 # look*. In `nn.MultiheadAttention` a True in `key_padding_mask` means *ignore*. A float mask is *added* to the
@@ -1061,12 +1065,12 @@ gpulab.check("neural.labels", labels)
 
 # %% [markdown]
 # **Why.** Padding on the right comes after all real tokens, so the causal mask alone hides it from them. Only the
-# labels need care. Padding on the left is used in generation. There every real token would look at it, and places
-# must be counted from the first real token.
+# labels need care. Padding on the left is used in generation. The causal mask does not hide it from the real tokens,
+# so the mask must exclude it too, and places must be counted from the first real token.
 #
 # ## 13 · What surrounds the descent
 #
-# Most training runs do more with a gradient than subtract it. They share these parts:
+# Most training runs share these parts:
 #
 # | part | what it does | in GPT-3 (arXiv:2005.14165, appendix B) |
 # |---|---|---|
@@ -1076,9 +1080,9 @@ gpulab.check("neural.labels", labels)
 # | **schedule** | the learning rate rises from 0 (warm-up), then falls along half a cosine | rises over 375 million tokens; falls to a tenth |
 #
 # Both of Adam's means start at 0, and Adam corrects for that. Three more parts are common: the **initialisation**,
-# which is normal with 0.02 in GPT-2; **layer-wise rates** for very large batches (LAMB, arXiv:1904.00962), which
-# scale a layer's step to the length of its weights; and **validation**, the loss on data that the model was never
-# trained on.
+# which in GPT-2 is normal with a standard deviation of 0.02; **layer-wise rates** for very large batches (LAMB,
+# arXiv:1904.00962), which scale a layer's step to the length of its weights; and **validation**, the loss on data
+# that the model was never trained on.
 #
 # **Predict.** AdamW takes its very first step, with a learning rate of 0.1, one parameter, a gradient of 0.001, and
 # no decay. How far does the parameter move?
@@ -1103,8 +1107,8 @@ print({size: round(distance, 4) for size, distance in moved.items()})
 #
 #     hana drew a white bell near the pier. who drew a white bell? hana.
 #
-# The picks are from 8, 6, 5, 8 and 6 words. They are all that cannot be foreseen. So nobody's mean loss on fresh
-# stories can be below their **entropy**, which is ln(8 · 6 · 5 · 8 · 6) = ln 11,520 nats per story.
+# The picks are from 8, 6, 5, 8 and 6 words. These five picks are all that cannot be foreseen. So no model's mean
+# loss on fresh stories can be below their **entropy**, which is ln(8 · 6 · 5 · 8 · 6) = ln 11,520 nats per story.
 #
 # **Predict.** How many nats per character is that? Use the story above as a typical one.
 
@@ -1160,9 +1164,9 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** The model has learned to spell and to repeat. Every story is newly generated, and no pick depends on earlier
-# stories, so it cannot help to learn them by heart. For ordinary text nobody knows the entropy. Here it is known, so
-# a loss below it proves that something is wrong.
+# **Why.** The model has learned to spell and to repeat. Every story is newly generated, and no pick depends on
+# earlier stories, so learning them by heart does not help. For ordinary text nobody knows the entropy. Here it is
+# known, so a loss below it proves that something is wrong.
 #
 # ## Detective · Too good
 #
@@ -1347,9 +1351,9 @@ gpulab.plot.bars(dict(sorted(models.items(), key=lambda each: each[1])), "parame
 # **Why.** The makers of LeNet-5 say 60,000, those of AlexNet 60 million, and those of BERT-large 340 million
 # (arXiv:1810.04805). A recommender is mostly one table. For GPT-4 every published figure is an estimate, because
 # nobody outside knows. In large models nearly all parameters are in matrices of width × width and width × hidden. In
-# GPT's form hidden is 4 · width, so a layer has 4 · width² + 2 · 4 · width² = 12 · width², and the model has about 12
-# · layers · width². Training takes 16 bytes per parameter *before* any activation, which is eight times the memory of
-# 2-byte weights.
+# GPT's form hidden is 4 · width. A layer then has 4 · width² in its attention and 2 · 4 · width² in its feed-forward
+# block, which is 12 · width² in all, so the model has about 12 · layers · width². Training takes 16 bytes per
+# parameter *before* any activation, which is eight times the memory of 2-byte weights.
 #
 # ## Beyond · The smallest storyteller
 #
@@ -1432,7 +1436,7 @@ gpulab.recap("01")
 # - *`eval()` stops PyTorch from keeping activations.* Only `no_grad` and `inference_mode` do.
 # - *A `src_key_padding_mask` of ones lets all tokens take part.* True means ignore, so no token is looked at. Float
 #   ones are added to all scores, and hide nothing.
-# - *The labels of a language model are its inputs.* They are only where a library shifts them for you.
+# - *The labels of a language model are its inputs.* They are the inputs only where a library shifts them for you.
 # - *Divide the loss by the number of micro-batches.* This is right only if all have equally many tokens.
 # - *Adam takes two to three times the model's memory.* It takes 8 bytes per parameter. That is twice the weights in
 #   float32, and four times those in 16 bits, or six times with the float32 copy.

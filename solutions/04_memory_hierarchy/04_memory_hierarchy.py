@@ -120,7 +120,7 @@ plot.picture(ax, "Shared memory answers soonest and holds least, DRAM the other 
 # An access to DRAM takes more than twenty times as long as one to shared memory, but DRAM holds hundreds of
 # thousands of times as much.
 #
-# **Why.** Large memory is far away, and finding a byte in it takes longer. The registers of all SMs together are
+# **Why.** A large memory is far away, and finding a byte in it takes longer. The registers of all SMs together are
 # as large as a cache, and on the T4 larger than its L2, because thousands of waiting threads keep their values
 # there. Sizes differ between GPUs, but the order of the levels stays the same.
 #
@@ -500,8 +500,8 @@ np.abs(out - (a.reshape(-1, 64) - a.reshape(-1, 64).mean(axis=1, keepdims=True))
 gpulab.sanitize(centre_first_try[2, 64], a, out, cures=False)
 
 # %% [markdown]
-# The report names two accesses that nothing orders, although a barrier stands between their lines. To which
-# iteration of the loop does each belong, and what would the slower warp read?
+# The report names two accesses that nothing orders, although a barrier separates their lines. To which iteration of
+# the loop does each belong, and what would the slower warp read?
 #
 # **Do.** Work out which warp does what too early, and which warp that harms. Then write the corrected kernel
 # `centre(a, out)`.
@@ -585,8 +585,8 @@ unpacked_plainly
 # - Output: `xs`, `ys` and `zs`, three float32 arrays with one number per point.
 # - Launch: blocks of 256 threads, one thread per point. Let each block stage its 256 points in shared memory,
 #   loading them as if they were any 768 floats.
-# - **Budget:** as many sectors loaded as the points have, 4 for each 32 numbers, and in total, loaded and stored,
-#   no more than points and columns have.
+# - **Budget:** as many sectors loaded as the points have, which is 4 for each 32 numbers. Loads and stores together
+#   may move no more sectors than the points and the columns have.
 # - Full marks need the right result and both parts of this budget, at every size.
 # - Sizes include 1,023 and 0.
 
@@ -626,9 +626,9 @@ unpacked_plainly.compare(gpulab.profile(unpack[16, 256], points, *columns))
 # %% [markdown]
 # ## End of sitting 1
 #
-# You can predict the sectors of an access, and a tile in shared memory gives your transposition whole sectors on
-# both sides. Its rows still collide in shared memory, which is where the second sitting begins. After that it looks
-# at the other places for data: registers, constant memory, caches, and the memory outside the GPU.
+# You can predict the sectors of an access, and a tile in shared memory gives your transpose whole sectors on both
+# sides. Its rows still collide in shared memory, which is where the second sitting begins. After that it looks at
+# the other places for data: registers, constant memory, caches, and the memory outside the GPU.
 #
 # To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
 # does not know your functions yet.
@@ -644,7 +644,7 @@ gpulab.course.progress("04")
 # bank*, the request takes several wavefronts. This is a **bank conflict**, and n words in one bank make it n-way.
 # Lanes that want the same word share it (**broadcast**), which costs nothing.
 #
-# ![Shared memory has 32 banks, a word wide each; here are eight of them. Neighbouring words lie in different banks and are served at once. A column of a tile whose rows are as long as the banks lies in one bank; with one column more it is spread over all.](drawings/banks.svg)
+# ![Shared memory has 32 banks, each one word wide; eight of them are drawn. Neighbouring words are in different banks and are served at once. If a row of a tile has as many words as there are banks, a whole column is in one bank; if the row has one word more, the column is spread over all banks.](drawings/banks.svg)
 #
 # With 8 bytes per lane, 32 lanes want 64 words, more than one pass can deliver. So lanes 0–15 go first, then
 # lanes 16–31. With 16 bytes there are four groups of eight lanes. Each group is counted by itself.
@@ -688,8 +688,8 @@ gpulab.need(ways)
 
 # %% [markdown]
 # **Do.** Your `transpose` writes its tile along rows, which takes 1 wavefront per request, and reads it down a
-# column, which takes 32. That makes it (1 + 32) ÷ 2 = 16.5-way on average, and its worst line is 32-way. Write it
-# again as `padded(a, out)`, with no bank conflict. Only one number changes.
+# column, which takes 32. Its accesses to shared memory are (1 + 32) ÷ 2 = 16.5-way on average, and 32-way on the
+# worst line. Write the kernel again as `padded(a, out)`, with no bank conflict. Only one number changes.
 #
 # - Input, output, launch and sizes are those of `transpose`.
 # - **Budget:** in total no more sectors than the two arrays have, and two wavefronts for each warp of a block:
@@ -777,7 +777,8 @@ gpulab.predict("memory.halo", ...)
 #
 # - Input and output: `a` and `out` are float32 images of the same shape.
 # - Launch: blocks of (32, 8) threads over the image, where x counts the columns and y the rows.
-# - **Budget:** at most the bytes of tiles and halos plus 10 % loaded, and each output stored once.
+# - **Budget:** the bytes loaded may exceed those of all tiles with their halos by at most 10 %, and each output is
+#   stored once.
 # - Full marks need the right result and both parts of this budget, at every size.
 # - Sizes include 1025 × 33, 7 × 31, 1 × 1 and 0 × 5.
 
@@ -835,7 +836,7 @@ gpulab.show("memory.blur", blur, view="accesses")
 # DRAM, behind the same caches as everything else. Values also go to local memory when there are too few
 # registers. This is called a **spill**. The report shows both.
 #
-# ![A register has a name and no address. An array whose index is known only at run time needs addresses, so it is kept in local memory, which is a part of DRAM behind the caches. Four names stay in registers.](drawings/ring_or_names.svg)
+# ![A register has a name and no address. An array whose index is known only at run time needs addresses, so it is kept in local memory, which is a part of DRAM behind the caches. Four named variables stay in registers.](drawings/ring_or_names.svg)
 #
 # `smooth` gives every element the mean of itself and the three elements above it. This version keeps the last
 # four rows in a ring, where each new value replaces the oldest.
@@ -1084,7 +1085,7 @@ gpulab.predict("memory.host_link", measured=ways_in["DRAM of the GPU"] / ways_in
 # Where NVLink connects CPU and GPU (POWER9, Grace), hardware keeps memory coherent without migration (CUDA
 # Programming Guide, "Unified Memory").
 #
-# ![One address space: pages lie with the host until the GPU touches one. Then that page is moved to the GPU, which waits for it.](drawings/pages.svg)
+# ![One address space: pages are in the host's memory until the GPU touches one. Then that page is moved to the GPU, which waits for it.](drawings/pages.svg)
 #
 # ### Compressed memory and slices
 #
@@ -1093,7 +1094,7 @@ gpulab.predict("memory.host_link", measured=ways_in["DRAM of the GPU"] / ways_in
 # `cuMemCreate`). NVIDIA has not published the method. The following one is a simple form of *base-delta* (G.
 # Pekhimenko et al., PACT, 2012), and shows which data can be compressed at all.
 #
-# A line has 32 words of 4 bytes, which take 4 sectors. Store the first word, the **base**, and of every word its
+# A line has 32 words of 4 bytes, which take 4 sectors. Store the first word, the **base**, and for every word its
 # difference from the base. If all differences fit into one byte, the line takes 4 + 32 = 36 bytes, so 2 sectors.
 #
 # **Do.** Write `compressed(words)`. About 8 lines.
@@ -1156,8 +1157,9 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** What counts is what the words of one line have in common. Ninety per cent of zeros are worth hardly anything
-# if every line has another number somewhere. For weights, smaller types are the better compression (lab 13).
+# **Why.** What counts is what the words of one line have in common. Ninety per cent of zeros are worth hardly
+# anything if nearly every line contains a number that is not zero. For weights, smaller types are the better
+# compression (lab 13).
 #
 # **MIG** (multi-instance GPU) cuts a data-centre GPU into up to seven instances, each with its own SMs and slices
 # of L2, memory controllers and DRAM, so one tenant's memory traffic cannot slow another's (NVIDIA MIG User
@@ -1187,9 +1189,9 @@ gpulab.plot.panels(
 )
 
 # %% [markdown]
-# **Why.** SMs and memory are cut differently, so each profile has a ridge of its own, and a kernel may be bound by
-# memory in one and by arithmetic in another. One eighth of the memory has no owner when seven small tenants share the
-# GPU. Where instances may lie on a GPU is a puzzle, and lab 20 solves it.
+# **Why.** SMs and memory are cut in different proportions, so the ridge of the roofline (lab 03) differs between
+# profiles, and a kernel may be bound by memory in one and by arithmetic in another. One eighth of the memory has no
+# owner when seven small tenants share the GPU. Where instances may lie on a GPU is a puzzle, and lab 20 solves it.
 #
 # **CPU habits.** A CPU core hides latency with large caches, prefetching and reordering, so give it contiguous
 # data, blocked to fit the cache, and keep threads off each other's lines. A GPU hides latency with other warps,
@@ -1237,8 +1239,8 @@ for metric in ("global_load_sectors", "branch_efficiency"):
     print(f"{metric:20}{before[metric]:10,.0f}{after[metric]:10,.0f}")
 
 # %% [markdown]
-# **Do.** Is it that fast? Both numbers are true, so look for the one that nobody showed you: `after` is a whole
-# report.
+# **Do.** Is it that fast? Everything the colleague says is true, so look for the count that nobody mentioned.
+# `after` is a whole report.
 #
 # Take one tile of 32 × 32 and one SM. At the SM's share of the A100's DRAM bandwidth, fetching its 4,096 bytes
 # takes the number of cycles printed below. Every other unit of the SM must be done with the tile in that time.
@@ -1286,7 +1288,7 @@ print(f"DRAM needs {32 * 32 * 4 / bytes_per_cycle:.0f} cycles per tile (modelled
 # | one thread per bag | printed by the cell below |
 # | one warp per bag, 4-byte loads | 106 |
 # | ours, 4-byte loads too, each index loaded once | 91.2 |
-# | lower bound | 73 sectors (8 · 8 rows, 1 indices, 8 output) + 2,336 B at 512 B per request = 77.6 |
+# | lower bound | 73 sectors (8 · 8 for the rows, 1 for the indices, 8 for the output) + 2,336 B at 512 B per request = 77.6 |
 
 # %%
 BAGS, ROWS = 256, 2048

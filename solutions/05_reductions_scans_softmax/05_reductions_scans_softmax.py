@@ -63,7 +63,7 @@ gpulab.start("05")
 # - `first_add`: each thread adds two elements before it stores anything in shared memory, so no thread is there only
 #   to load.
 # - `unrolled`: the size of the block is a constant, so the compiler can unroll the loop. When 32 values are left,
-#   only one warp still works, and only that warp waits.
+#   only one warp still works, and only this warp has to synchronise.
 #
 # **Predict.** In how many rounds does a tree add 65,536 numbers, if each round adds every pair at the same time? And
 # how many barriers does a warp of `interleaved` pass, with blocks of 256?
@@ -179,8 +179,8 @@ gpulab.trace(sequential[1, 64], a, cuda.device_array(1, np.float32), threads=[0,
 
 # %% [markdown]
 # **Why.** The number of additions is the same on every rung: 65,535 for one sum, minus the few that are left for the
-# host. What becomes less is everything around the additions: tests, barriers, accesses to shared memory, and threads
-# that run without anything to add.
+# host. What shrinks is everything around the additions: tests, barriers, accesses to shared memory, and threads that
+# run without anything to add.
 
 # %% [markdown]
 # ## Detective · The warp that was in step
@@ -488,8 +488,8 @@ gpulab.sanitize(
 # was found. Tests show the fault only if a write is slower than an atomic after it. That is rare, and it never
 # happens in a simulator that writes at once.
 #
-# **1 point** (cause without an own run): Memory writes may become visible out of order, so one fence is needed before
-# the atomic and one after it.
+# **1 point** (cause, but nothing from your own runs): Memory writes may become visible out of order, so one fence is
+# needed before the atomic and one after it.
 #
 # **0 points:** The blocks run in the wrong order. Or: the atomic on `tickets` is not atomic enough.
 
@@ -497,11 +497,11 @@ gpulab.sanitize(
 # ## 4 · Several sums at once
 #
 # While one warp waits, a GPU runs others. A thread can also hide waiting by itself, because instructions that do not
-# need each other's results can be under way at the same time. This is called **instruction-level parallelism** (ILP).
-# A sum in one variable has none in its additions: each must wait for the one before it, which takes about four cycles
-# (measured on Volta, Jia et al. 2018). With four variables there are four chains of additions, and they can overlap.
-# The compiler may move loads forward by itself, but it does not change the order of the additions, because that would
-# change the result.
+# need each other's results can be under way at the same time. This is called **instruction-level parallelism**
+# (ILP). A sum in one variable offers none, because each addition must wait for the one before it, which takes about
+# four cycles (measured on Volta, Jia et al. 2018). With four variables there are four chains of additions, and they
+# can overlap. The compiler may move loads forward by itself, but it does not change the order of the additions,
+# because that would change the result.
 #
 # ![A thread that loads one element waits after each load. A thread with four loads has four under way at a time, so fewer warps keep the memory busy.](drawings/in_flight.svg)
 #
@@ -710,7 +710,7 @@ gpulab.sanitize(total[8, 256], cuda.to_device(pairs), cuda.to_device(np.zeros(1,
 # block.
 #
 # A compiler that may reorder additions ("fast math") also removes Kahan's correction, because in exact arithmetic
-# `lost` is always 0.
+# `(t - s) - y` is always 0.
 
 # %% [markdown]
 # ## 6 · Scans
@@ -721,7 +721,7 @@ gpulab.sanitize(total[8, 256], cuda.to_device(pairs), cuda.to_device(np.zeros(1,
 # An **inclusive** scan gives each element the sum of all elements up to and including itself: 3 1 4 → 3 4 8. An
 # **exclusive** scan leaves out the element itself: 3 1 4 → 0 3 4.
 #
-# ![An inclusive scan of eight numbers by doubling: in each step every place adds what stands one, two and four places to its left.](drawings/scan.svg)
+# ![An inclusive scan of eight numbers by doubling: in the three steps every place adds the value one, two and then four places to its left.](drawings/scan.svg)
 #
 # There are two well-known ways to compute a scan in parallel:
 #
@@ -1068,10 +1068,10 @@ panels(
 )
 
 # %% [markdown]
-# **Why.** An atomic still costs more than a plain addition, but these are local to the SM, and no lane waits for
-# another. Atomics are still needed, because the eight warps of a block share each lane's copy. Copies take space:
-# with 4,096 bins they do not fit, and you must use one copy per block or per warp. If even one copy does not fit,
-# sort the values first.
+# **Why.** An atomic still costs more than a plain addition, but the atomics of this loop stay within the SM, and no
+# lane waits for another. Atomics are still needed, because the eight warps of a block share each lane's copy. Copies
+# take space: with 4,096 bins they do not fit, and you must use one copy per block or per warp. If even one copy does
+# not fit, sort the values first.
 #
 # **Measured.** An H100 counted numbers into 256 bins, in CUDA C++. Nsight Compute measured the durations on
 # 27 November 2026; `gpulab.modelled` worked out the others from the same machine code.
@@ -1622,7 +1622,7 @@ gpulab.recap("05")
 #   and shared memory.
 # - *Blelloch's scan is better because it does less work.* It does less work in more steps, and inside a warp the
 #   steps count.
-# - *A parallel sum is less exact.* A tree is more exact than a loop. Its result is only different.
+# - *A parallel sum is less exact.* A tree is more exact than a loop. Its result merely differs.
 # - *Data-parallel and serial results are identical.* They are identical only up to the order of the additions.
 # - *A softmax is memory-efficient if it is written "in place".* Written as array expressions, it makes temporary
 #   arrays for the difference, the exponentials and the result. What helps is one kernel that reads once.

@@ -92,7 +92,7 @@ gpulab.predict("cpp.grid", ...)
 #
 # ## 2 · Pointers know no shape
 #
-# ![An array of three rows and four columns lies in memory row after row. The pointer knows only where it begins; element (1, 2) is at 1 · 4 + 2 = 6.](drawings/rows_in_memory.svg)
+# ![An array of three rows and four columns is stored in memory row after row. The pointer knows only where it begins; element (1, 2) is at 1 · 4 + 2 = 6.](drawings/rows_in_memory.svg)
 #
 # A numba array carries its shape and strides with it. A pointer carries nothing: `image[k]` is the element k places
 # after the start, whatever you meant. A two-dimensional array is stored row after row, and the distance from the
@@ -146,8 +146,8 @@ gpulab.show("cpp.invert", invert, view="accesses")
 
 # %% [markdown]
 # **Why.** As in numba, `threadIdx.x` changes fastest within a warp, so it must run along the row. A warp whose lanes
-# move one byte each uses 32 of the 128 bytes that its lanes could move with 4 bytes each, a quarter. That is why
-# kernels for images load four pixels at once. Section 5 does the same with floats.
+# move one byte each uses 32 of the 128 bytes that its lanes could move with 4 bytes each, which is a quarter. That
+# is why kernels for images load four pixels at once. Section 5 does the same with floats.
 #
 # ## 3 · What goes wrong, and how it looks
 #
@@ -162,9 +162,9 @@ gpulab.show("cpp.invert", invert, view="accesses")
 #   (the error is **asynchronous**). From then on every call fails (it is **sticky**), and only a new process works
 #   again.
 #
-# The worst mistake reports no error at all: arguments of the wrong type, because a launch only copies bytes. The next
-# cell shows one example of each. It uses the simulator on every machine, because the last ones could damage a GPU's
-# session.
+# The worst mistake is to pass arguments of the wrong type. It reports no error at all, because a launch only copies
+# bytes. The next cell shows one example of each. It uses the simulator on every machine, because the last ones could
+# damage a GPU's session.
 
 
 # %%
@@ -191,8 +191,8 @@ said(lambda: kernel((4,), (256,), (two, x64, y32, n)))
 # %% [markdown]
 # **Why.** CuPy itself would accept the last two. A Python `2.0` is eight bytes where the kernel takes four, and an
 # array of float64 is read as if it were float32. You get numbers, and they are wrong. The third is an error on a GPU
-# too, but it is rarely reported, because a store slightly behind an array usually falls into the memory of another
-# array. On a GPU run `compute-sanitizer python program.py`, which watches every access.
+# too, but it is rarely reported, because a store slightly past the end of an array usually falls into the memory of
+# another array. On a GPU run `compute-sanitizer python program.py`, which watches every access.
 #
 # ## 4 · One text, many types
 #
@@ -383,8 +383,8 @@ for name, text in (("saxpy", SAXPY), ("copy4", copy4.code)):
     print(name, mix(cuda_c_module(text, title=name).ptx))
 
 # %% [markdown]
-# **See.** What the PTX instructions of saxpy work on. An instruction that is in neither of the first two groups
-# computes the index, or compares it with n.
+# **See.** The figure shows what the PTX instructions of saxpy work on. An instruction that is in neither of the
+# first two groups computes the index, or compares it with n.
 
 # %%
 kinds = {"floating-point numbers": 0, "addresses": 0, "index and guard": 0}
@@ -608,8 +608,8 @@ gpulab.check("cpp.two_product", two_product)
 #
 # A program contains a **fat binary**: machine code for the GPUs that it knows, and PTX for later ones. The entries
 # have names. `sm_90` is machine code for compute capability 9.0, and `compute_90` is PTX that was written for it.
-# NVRTC makes whichever you name. The next cell asks it directly, through NVIDIA's own Python bindings, for five
-# builds of one text.
+# NVRTC builds the entry that you name. The next cell asks NVRTC directly, through NVIDIA's own Python bindings, for
+# five builds of one text.
 
 # %%
 from cuda.bindings import nvrtc
@@ -699,8 +699,8 @@ plot.picture(
 # | `100a` | 10.0 only | 10.0 only |
 # | `100f` | 10.0, and 10.x with a higher x | 10.0, and 10.x with a higher x |
 #
-# If any machine code of the program runs, the driver takes it. It compiles PTX only if there is none. If nothing
-# fits, the launch fails with "no kernel image is available".
+# If the program contains machine code that runs on the GPU, the driver takes it. Only if there is none does the
+# driver compile PTX. If neither fits, the launch fails with "no kernel image is available".
 #
 # **Do.** Write `way(binary, gpu)`, which says what a program does on a GPU. About 12 lines.
 #
@@ -765,10 +765,10 @@ except ValueError as complaint:
 
 # %% [markdown]
 # **A build for the debugger.** `nvcc -G` (NVRTC's `--device-debug`) optimises nothing and keeps every variable in a
-# place where `cuda-gdb` finds it: `break saxpy`, `run`, `print i`, `cuda thread 5`. `-lineinfo` only notes which line
-# an instruction comes from. Profilers need no more.
+# place where `cuda-gdb` finds it: `break saxpy`, `run`, `print i`, `cuda thread 5`. `-lineinfo` only notes which
+# line an instruction comes from. Profilers need nothing else.
 #
-# **Predict.** How many times as many instructions has the machine code of saxpy in a debug build?
+# **Predict.** How many times as many instructions does the machine code of saxpy have in a debug build?
 
 # %%
 gpulab.predict("cpp.debug", ...)
@@ -947,9 +947,8 @@ merit(saxpy, (N // 256,), (256,))
 #
 # <details><summary>4. Your PTX has two loads where you wrote one. Why might that be?</summary>
 #
-# There is a store between two uses, and the pointers might alias. A variable or `__restrict__` removes the second
-# load.
-# </details>
+# There is a store between two uses of the value, and the pointers might alias. A variable or `__restrict__` removes
+# the second load. </details>
 #
 # <details><summary>5. The CPU and the GPU differ in the last bit of a dot product. Which one is wrong?</summary>
 #

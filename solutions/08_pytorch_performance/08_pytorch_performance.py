@@ -187,8 +187,8 @@ gpulab.check("pytorch.fold", fold)
 
 # %% [markdown]
 # `check` never runs your function on data. Instead it **records** the operations that your function dispatches on
-# tensors that have shapes but no values, and then replays the record on numbers. To the judge your code is
-# therefore a graph, and anything that a graph cannot hold, such as `.item()`, is refused with a message.
+# tensors that have shapes but no values, and then replays the record on numbers. To the check your code is therefore
+# a graph, and anything that a graph cannot hold, such as `.item()`, is refused with a message.
 #
 # **See.** FLOPs per byte and bytes moved, for both versions.
 
@@ -206,9 +206,10 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** Both versions are far to the left of the ridge, so the bytes decide. Arithmetic on rows of 64 numbers
-# is free compared with a pass over the matrix. The same trick folds a batch norm into the convolution **before**
-# it. With a ReLU in between it cannot, because the two are then no longer one linear function.
+# **Why.** Both versions are far to the left of the ridge, so the bytes decide. Arithmetic on rows of 64 numbers is
+# free compared with a pass over the matrix. The same trick folds a batch norm into the convolution **before** it. If
+# there is a ReLU in between, the trick fails, because norm and convolution together are then no longer one linear
+# function.
 #
 # ## 3 · Many small tensors
 #
@@ -261,8 +262,8 @@ print(f"{book.launches:,} launches, {book.bytes / parameters:.0f} bytes moved pe
 #
 # - Input: four lists of float32 tensors, the number of the step, and the learning rate.
 # - Effect: `params`, `means` and `squares` change, and `grads` stay as they are.
-# - You may use `torch._foreach_mul_`, `_foreach_add_` and their kind, which take whole lists. One more operator
-#   is allowed: `torch._fused_adamw_`, which PyTorch's own optimisers call with `fused=True`.
+# - You may use `torch._foreach_mul_`, `_foreach_add_` and similar operators, which take whole lists. One more
+#   operator is allowed: `torch._fused_adamw_`, which PyTorch's own optimisers call with `fused=True`.
 # - `torch.ops.aten._fused_adamw_.default._schema` shows its arguments. `state_steps` is a list of tensors with
 #   one float each, `max_exp_avg_sqs` is an empty list here, and everything after `state_steps` is passed by
 #   keyword.
@@ -337,7 +338,7 @@ plot.bars(
 # these waits as `syncs`, except for `print`, which bypasses it, as do `.tolist()`, `.numpy()`, and `.cpu()` of
 # tensors already on the CPU.
 #
-# ![A fake tensor has shape, type and device but no numbers. Operators work out the shapes of their results, and whoever asks for a number stops the trace.](drawings/fake.svg)
+# ![A fake tensor has shape, type and device but no numbers. Operators work out the shapes of their results, and code that asks for a number stops the trace.](drawings/fake.svg)
 
 
 # %%
@@ -668,9 +669,9 @@ plot.lines(
 
 # %% [markdown]
 # **Why.** Dynamo keeps its versions with the code of `forward`, which all blocks share. Weights are inputs of the
-# graph, so other weights need no other version, and the guards of the first block hold for all others. What you give
-# up is fusion across the borders of blocks. (In training there are two graphs. The input of the first block needs no
-# gradient, whereas the inputs of the others do, and a guard checks this.)
+# graph, so different weights need no new version, and the guards of the first block hold for all others. What you
+# give up is fusion across the borders of blocks. (In training there are two graphs. The input of the first block
+# needs no gradient, whereas the inputs of the others do, and a guard checks this.)
 #
 # ### The same in TensorFlow
 #
@@ -826,9 +827,8 @@ print(f"at most {alive / 2**20:.1f} MiB are alive at once")
 
 # %% [markdown]
 # After the first step the allocator asks for nothing new. The difference between allocated and reserved memory is
-# what was cut off and what lies in gaps that are too small to use. This is **fragmentation**. If shapes change
-# from step to step, the gaps stop fitting. `PYTORCH_ALLOC_CONF=expandable_segments:True` lets one segment grow
-# instead.
+# what was cut off and what is in gaps that are too small to use. This is **fragmentation**. If shapes change from
+# step to step, the gaps stop fitting. `PYTORCH_ALLOC_CONF=expandable_segments:True` lets one segment grow instead.
 #
 # An eager allocator decides without knowing what comes next. With a graph it is known when every tensor will die,
 # so the memory can be planned.
@@ -1544,7 +1544,7 @@ print(f"after: one request in {len(after) / (after == 60).sum():.0f} takes 60 ms
 # checks of this lab do. Times fluctuate, so compare interleaved runs, and raise an alarm only if the interval of
 # their ratio excludes 1.
 #
-# ![Times of many requests: the median says what half of them take at most, and says nothing of the slow end, where the 99th percentile is.](drawings/tail.svg)
+# ![Times of many requests: the median says what half of them take at most, and says nothing about the slow end, where the 99th percentile is.](drawings/tail.svg)
 
 
 # %%

@@ -52,7 +52,7 @@ gpulab.start("09")
 #
 # For example, FP16 has 5 exponent bits and 10 mantissa bits, so its bias is 2⁴ − 1 = 15. The exponent field 16 and
 # the mantissa field 512 mean 2^(16 − 15) · (1 + 512/1,024) = 2 · 1.5 = 3. The figure shows 0.1 in four formats. None
-# of them has it exactly.
+# of them can represent it exactly.
 
 # %% jupyter={"source_hidden": true}
 from gpulab import numerics, plot
@@ -487,8 +487,8 @@ def block(values):
 gpulab.check("formats.block", block)
 
 # %% [markdown]
-# **See.** 256 numbers in eight blocks. In each block one number is an **outlier**, as it happens in a few channels of
-# a large language model. Both pictures show the first block.
+# **See.** 256 numbers in eight blocks. In each block one number is an **outlier**, as happens in a few channels of a
+# large language model. Both pictures show the first block.
 
 # %%
 gpulab.need(block)
@@ -630,9 +630,9 @@ gpulab.show("formats.dequantize", dequantize, view="accesses")
 #
 # ## 9 · All formats in one table
 #
-# Integers are formats too. INT8 and INT4 have evenly spaced numbers and a scale (lab 13). INT1, one bit, is used by a
-# few networks with weights of ±1. The next cell lists the other formats. Its rates are *dense*: they do not count on
-# the 2:4 sparsity that doubles many figures in advertisements.
+# Integers are formats too. INT8 and INT4 have evenly spaced numbers and a scale (lab 13). INT1, one bit, is used by
+# a few networks with weights of ±1. The next cell lists the other formats. Its rates are *dense*: they leave out the
+# 2:4 sparsity that doubles many advertised figures.
 #
 # ![Formats to scale: float32 has 1 sign bit, 8 exponent bits and 23 fraction bits; float16 has 1, 5 and 10; bfloat16 has 1, 8 and 7; E4M3 has 1, 4 and 3; E2M1 has 1, 2 and 1.](drawings/formats.svg)
 
@@ -664,7 +664,7 @@ for name in ("V100", "A100", "H100", "B200"):
 #
 # ### Loading one today
 #
-# ![One file of four-bit weights, three ways on. A GPU with units for FP4 multiplies them as they are. An older one unpacks them in the kernel. A loader without such a kernel unpacks all to BF16, which takes 3.8 times the memory.](drawings/ways_to_load.svg)
+# ![Three ways to load one file of four-bit weights. A GPU with units for FP4 multiplies them as they are. An older one unpacks them in the kernel. A loader without such a kernel unpacks all to BF16, which takes 3.8 times the memory.](drawings/ways_to_load.svg)
 #
 # What a four-bit file needs in memory depends on the loader. Take gpt-oss-120b. Of its 116.8 billion parameters the
 # experts are MXFP4: 36 layers, 128 experts in each, and three matrices of 2,880 × 2,880 in an expert. Everything else
@@ -743,7 +743,8 @@ print(
 # NVFP4 numbers with their scales on Blackwell's tensor cores.
 #
 # **Below four bits** there is no MX format: the standard has 8, 6 and 4 bits and MXINT8. Networks with weights of 2
-# bits or fewer must be trained for it, and choosing the bits layer by layer is a search, not a format. Lab 13 does both.
+# bits or fewer must be trained with such weights, and choosing the bits layer by layer is a search, not a format.
+# Lab 13 does both.
 #
 # ## Detective · The same bytes
 #
@@ -818,7 +819,7 @@ gpulab.check("formats.adopt", adopt)
 # | evenly spaced from −1 to 1 | printed by the cell below |
 # | E2M1 / 6 | printed by the cell below |
 # | ours, from the quantiles of such blocks, refined by Lloyd's algorithm | 8.1 % |
-# | bound | 2⁻⁴ = 6.25 % for 4 bits per number of a normal source (rate-distortion theory, Shannon 1959); it leaves out what the scale tells as well |
+# | bound | 2⁻⁴ = 6.25 % for 4 bits per number of a normal source (rate-distortion theory, Shannon 1959); it does not count the information that the scale adds |
 
 # %%
 blocks = np.random.default_rng(8).standard_normal((4000, 32))
@@ -892,8 +893,8 @@ gpulab.recap("09")
 # - *BF16 is FP32 cut off, and cannot overflow.* It is rounded to nearest, and FP32's largest number becomes infinity.
 # - *TF32 halves memory and is on by default.* It takes 32 bits, and PyTorch leaves it off for matrix products.
 # - *E8M0 goes from 1 to 2²⁵⁵, and has a zero.* It goes from 2⁻¹²⁷ to 2¹²⁷, code 255 is NaN, and there is no zero.
-# - *The MXFP4 scale is max / 6, or max / 2^Emax.* It is a power of two, from the floor of a logarithm. So numbers up
-#   to 1/3 above 6 scales are cut to 6.
+# - *The MXFP4 scale is max / 6, or max / 2^Emax.* It is a power of two, from the floor of a logarithm. So magnitudes
+#   between 6 and 8 times the scale are cut to 6.
 # - *MXFP4 is 4 × smaller than FP16 and has one to two digits.* It is 3.76 × smaller, and it has less than one digit.
 # - *FP4 doubles the speed of an H100.* An H100 has no FP4 units. What shrinks is memory traffic.
 # - *DeepSeek-V3.1 is stored in UE8M0.* Only its scale factors are. Its numbers are E4M3.

@@ -622,9 +622,9 @@ gpulab.predict("mixed.keras_bits", measured=torch.finfo(probabilities.dtype).bit
 
 # %% [markdown]
 # Keras 3.15 gave the same types when this lab was written. So its guide tells you to end a model with a layer like
-# `Activation("softmax", dtype="float32")` (TensorFlow guide, "Mixed precision"). `model.compile` wraps the optimizer in a
-# `LossScaleOptimizer`, which begins at 2¹⁵ and doubles after 2,000 good steps: the scaler of section 4, with another
-# start.
+# `Activation("softmax", dtype="float32")` (TensorFlow guide, "Mixed precision"). `model.compile` wraps the optimizer
+# in a `LossScaleOptimizer`, which begins at 2¹⁵ and doubles after 2,000 good steps: the scaler of section 4 with a
+# different first scale.
 #
 # In JAX nothing is cast for you. Code casts explicitly, or with a library such as jmp, whose policy names three types:
 # of parameters, of the computation and of the output. NVIDIA's Apex had "O1" and "O2" levels before PyTorch took the
@@ -632,9 +632,10 @@ gpulab.predict("mixed.keras_bits", measured=torch.finfo(probabilities.dtype).bit
 #
 # ### Optimizers made for it
 #
-# After a step with master weights somebody must write the 16-bit copy that the network uses. If each of these is a
-# pass over memory, the bytes add up: unscale the gradients, update, cast. Apex's `FusedAdam` with `master_weights=True`
-# does all of it in one pass (its documentation). Here is such a kernel, without weight decay and corrections.
+# After a step with master weights, the 16-bit copy that the network uses must be written as well. If unscaling the
+# gradients, updating and casting are separate passes over memory, their bytes add up. Apex's `FusedAdam` with
+# `master_weights=True` does all of it in one pass (its documentation). Here is such a kernel, without weight decay
+# and corrections.
 #
 # **Predict.** Gradients and the copy are in FP16; master weights and the two moments are in FP32. How many bytes does the
 # kernel move for each parameter, read and written?
@@ -750,8 +751,8 @@ for name in ("V100", "A100", "H100"):
 # another set-up, in lab 16, which keeps gradients in 16 bits: 2 + 2 + 12.)
 #
 # What AMP halves are the activations, which are most of the memory when batches are large, and the bytes that layers
-# move. Matrix products also run on tensor cores. The factor above is that of the peaks. A whole training step gains
-# less, often two to three times, because layers that move bytes gain at most two.
+# move. Matrix products also run on tensor cores. The factor above compares only the peak rates. A whole training
+# step gains less, often two to three times, because layers that move bytes gain at most two.
 #
 # Tensor cores work best with **sizes** whose rows are a multiple of 16 bytes, which is 8 numbers of FP16. Since
 # cuBLAS 11, other sizes work, too, but more slowly. On an A100, multiples of 128 bytes, or 64 numbers, are best

@@ -550,7 +550,7 @@ gpulab.check("triton.gelu_dropout", gelu_dropout)
 # byte). You need to keep neither, because z is a sum of two arrays that you still have, and the mask follows from the
 # seed. Working out such values a second time is called **recomputation**, and FlashAttention depends on it (lab 12).
 #
-# ![Kept: the forward pass writes the mask and the backward pass reads it. Computed again: only the seed is kept, and the backward pass makes the mask anew.](drawings/recompute.svg)
+# ![Kept: the forward pass writes the mask and the backward pass reads it. Computed again: only the seed is kept, and the backward pass makes the mask again.](drawings/recompute.svg)
 #
 # GELU's derivative at z is Φ(z) + z · φ(z), where Φ(z) = (1 + erf(z / √2)) / 2 and φ(z) = e^(−z²/2) / √(2π). Use
 # 1/√(2π) = 0.39894228.
@@ -850,7 +850,7 @@ plot.tile_order(
 # On a GPU, `tl.device_print("rows", rows)` prints every element. `tl.device_assert` stops where a condition fails
 # (with `TRITON_DEBUG=1`), and `tl.static_assert` does so while the kernel is compiled [13].
 #
-# ## 8 · Who runs beside whom
+# ## 8 · Which programs run together
 #
 # Why would anyone number the tiles differently? A GPU runs as many programs at once as it has room for, as a rule in
 # the order of their numbers. The programs that run at once form a **wave**. Suppose that each of an A100's 108 SMs
@@ -869,8 +869,8 @@ gpulab.predict("triton.panels", ...)
 # - Input: how many rows and columns of tiles there are, and how many programs a wave has. `tiles_m` need not be a
 #   multiple of anything.
 # - Output: the list of tiles `[row, column]`, with the tile of program 0 first. It contains every tile once.
-# - Counted: the judge cuts the list into waves of `wave` programs and counts the panels that each wave reads.
-# - **Budget:** at most 15 % more panels than if each wave could be the best rectangle. About 8 lines.
+# - Counted: the check cuts the list into waves of `wave` programs and counts the panels that each wave reads.
+# - **Budget:** at most 15 % more panels than if each wave were the best possible rectangle. About 8 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "order", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -940,7 +940,7 @@ plot.tile_order(
 #
 # **Algebraic** fusion can remove a batch norm, for example. At inference a batch norm is a scale and a shift per
 # channel, so it can be folded into the weights of the convolution directly before it. The order must be convolution,
-# batch norm, ReLU, because a batch norm behind a ReLU cannot be folded.
+# batch norm, ReLU, because a batch norm after a ReLU cannot be folded.
 
 # %%
 from torch import nn
@@ -1127,8 +1127,8 @@ for fn in (softmax_by_operators, dense, block):
 
 # %% [markdown]
 # **Why.** The product stays with the vendor's library, and what follows is one kernel. Your `linear` did it all in
-# one launch. So can Inductor, if you let it search its product templates (`mode="max-autotune"`). But it does not
-# change the algorithm. It found the fusion in softmax, whereas people had to write FlashAttention.
+# one launch. So can Inductor, if you let it search its product templates (`mode="max-autotune"`). But Inductor does
+# not change the algorithm. It found the fusion in softmax, whereas people had to write FlashAttention.
 
 # %% [markdown]
 # ## 12 · The others, in one table
@@ -1158,9 +1158,9 @@ for fn in (softmax_by_operators, dense, block):
 # you can look at both. JAX is not part of this course's set-up. Where it is missing, the cells below show what was
 # recorded with it, and their first line says so.
 #
-# Section 1's softmax has five operations. Inductor made one kernel of them.
+# The softmax of section 2 has five operations. Inductor made one kernel of them.
 #
-# **Predict.** How many pieces does XLA make of it on a CPU?
+# **Predict.** How many pieces does XLA make of the five operations on a CPU?
 
 # %%
 gpulab.predict("triton.xla", ...)
@@ -1227,9 +1227,9 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** In HLO every broadcast is an operation of its own. Nobody would run it like that, but it is easy to rewrite,
-# and fusion removes the broadcasts again. XLA also changed the arithmetic. It divides only 64 times and
-# multiplies for the rest. What it fuses depends on the target, and this is its back end for CPUs.
+# **Why.** In HLO every broadcast is an operation of its own. Nobody would run the graph like that, but this form is
+# easy to rewrite, and fusion removes the broadcasts again. XLA also changed the arithmetic. It divides only 64 times
+# and multiplies for the rest. What it fuses depends on the target, and this is its back end for CPUs.
 #
 # **Pallas** is JAX's language for kernels. As in Triton, a program has a block. But you do not compute addresses: a
 # `BlockSpec` says which block each program gets. `interpret=True` runs a kernel anywhere, slowly.
@@ -1286,16 +1286,16 @@ gpulab.predict("triton.traced", measured=softmax_in_pallas())
 # Portable code runs elsewhere, but to run *fast* there it must be tuned again. AMD's data-centre GPUs have 64 lanes
 # in a wavefront, other sizes of shared memory and other matrix instructions.
 #
-# Here is y = a·x + y in four of them. Only the first line says how many threads there are:
+# Here is y = a·x + y in four of these layers. Only the first line says how many threads there are:
 #
 #     saxpy<<<(n + 255) / 256, 256>>>(n, a, x, y);                                        // CUDA and HIP
 #     #pragma omp target teams distribute parallel for map(to: x[:n]) map(tofrom: y[:n])  // OpenMP, then a loop
 #     queue.parallel_for(n, [=](auto i) { y[i] += a * x[i]; });                           // SYCL
 #     Kokkos::parallel_for(n, KOKKOS_LAMBDA(int i) { y(i) += a * x(i); });                // Kokkos
 #
-# In the others the compiler or the library decides. HIP's names are CUDA's with another prefix, so a translator of text such as HIPIFY does most of the work. What it
-# leaves behind are assumptions. The next cell translates with two patterns. Its code lets all lanes vote and counts
-# the votes:
+# In the others, the compiler or the library decides. HIP's names are CUDA's with a different prefix, so a translator
+# of text such as HIPIFY does most of the work. What it leaves behind are assumptions. The next cell translates with
+# two patterns. Its code lets all lanes vote and counts the votes:
 
 # %%
 import re
@@ -1416,7 +1416,8 @@ def merit(run):
 # as the elements of the block are combined: it must be −∞ for a maximum, and 0 for a sum or a matrix product.
 # </details>
 #
-# <details><summary>2. Five array operations on M × N, two of them reductions, become one kernel. What falls?</summary>
+# <details><summary>2. Five array operations on M × N, two of them reductions, become one kernel. What
+# decreases?</summary>
 #
 # For softmax, the elements moved fall from 8MN + 4M to 2MN, and the launches from five to one.
 # </details>
@@ -1432,7 +1433,7 @@ def merit(run):
 # because it may have fewer rows.
 # </details>
 #
-# <details><summary>5. What does Inductor fuse in relu(x · w + b), and what not?</summary>
+# <details><summary>5. What does Inductor fuse in relu(x · w + b), and what does it leave alone?</summary>
 #
 # The product stays a library call, which also adds the bias, and the ReLU is a separate kernel. If you let Inductor
 # search, it may write the product itself and then fuse what follows.
@@ -1462,7 +1463,7 @@ gpulab.recap("11")
 #
 # - *CUDA graphs fuse kernels.* They launch many kernels cheaply, but none is fused.
 # - *A softmax is memory-efficient when written in place.* It needs less memory but moves the same bytes.
-# - *Fuse convolution, ReLU, batch norm.* A batch norm can be folded only directly behind the convolution.
+# - *Fuse convolution, ReLU, batch norm.* A batch norm can be folded only if it directly follows the convolution.
 # - *`@jit` with bare `load` and a global `BLOCK`* is how Triton looked before its release. Today it is `@triton.jit`,
 #   `tl.load` and `BLOCK: tl.constexpr`. What some print as its "LLVM IR" is Triton's own IR.
 # - *SYCL is Intel's.* It is a Khronos standard, and DPC++ is Intel's implementation.

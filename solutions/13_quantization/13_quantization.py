@@ -47,7 +47,7 @@ gpulab.start("13")
 # %% [markdown]
 # ## 1 · Integers for reals
 #
-# ![Absmax quantisation: the largest value is mapped to 127, all others to the nearest step. One outlier makes the steps wide for everybody.](drawings/rounding.svg)
+# ![Absmax quantisation: the largest value is mapped to 127, all others to the nearest step. One outlier makes the steps wide for all values.](drawings/rounding.svg)
 #
 # **Uniform** (or **affine**) quantisation (Jacob et al., 2018) stores a real number x as a whole number, its **code**
 # q:
@@ -135,13 +135,13 @@ print(f"with the restored numbers: {restored:.6f}")
 # Then nothing is stored for the zero point, and all corrections are gone. Weights and activations in 8 bits are
 # usually symmetric.
 #
-# ## 2 · Who shares a scale
+# ## 2 · Which numbers share a scale
 #
 # A matrix can have a single scale (**per tensor**). It can have one for each row, which means one for each output
 # (**per channel**). Or it can have one for each few neighbours in a row (**per group**). We count 16 bits for a scale
 # and 16 for a zero point. (We do not round the scales themselves. FP16 would change a weight by at most 0.05 %.)
 #
-# ![Who shares a scale? One for the whole matrix, one for each row, or one for each group of a row. More scales, smaller errors, more bits.](drawings/who_shares.svg)
+# ![Which numbers share a scale? One for the whole matrix, one for each row, or one for each group of a row. More scales, smaller errors, more bits.](drawings/who_shares.svg)
 #
 # **Predict.** Codes have 3 bits, and a group has 128 of them. How many bits is that per weight, with scale and zero
 # point?
@@ -587,15 +587,15 @@ plot.bars(
 
 # %% [markdown]
 # **W8A8** means weights and activations in 8 bits, so the product itself runs on integers. W8A6 has activations of 6
-# bits. The weights do no harm, but the activations do. Why, although the two planted columns of the weights use as
-# few codes as the ordinary channels of the activations (see the lines above)? Because those are only 2 of the 64
-# terms of each product. In the activations it is the other 62 that are rounded to almost nothing. A scale per token
-# helps where a token's outliers are small.
+# bits. Rounding the weights does no harm, but rounding the activations does. Yet the lines above show that the two
+# planted columns of the weights use as few codes as the ordinary channels of the activations. The difference is
+# their number: in the weights only 2 of the 64 terms of each product are coarse, whereas in the activations the
+# other 62 are rounded to almost nothing. A scale per token helps where a token's outliers are small.
 #
 # **SmoothQuant** (Xiao et al., 2022) moves the large magnitudes to where there is room for them. Divide channel j of
 # the activations by a factor s_j, and multiply column j of the weights by the same factor. The product does not
-# change. The division is free, because the norm before it can do it. With s_j = (largest |x_j|)^½ / (largest |w_j|)^½
-# activations and weights share the burden equally.
+# change. The division is free, because the norm before the layer can do it. With s_j = (largest |x_j|)^½ / (largest
+# |w_j|)^½ activations and weights share the burden equally.
 #
 # **Do.** Write `smooth(activations, weights)`, which returns the factors. About 5 lines.
 #
@@ -690,8 +690,8 @@ plot.picture(
 # ‖X Eᵀ‖² = trace(E H Eᵀ), with H = XᵀX.
 #
 # Up to a factor of 2, H is the **Hessian** of this error. An example: two inputs are always equal, their weights are
-# 0.4 and 0.4, and codes are whole numbers. To nearest both weights become 0, and the sum of 0.8 is lost. Instead, add
-# the first error to the second weight: 0.4 + 0.4 = 0.8 becomes 1, and the sum is off by only 0.2.
+# 0.4 and 0.4, and codes are whole numbers. Rounded to nearest, both weights become 0, and the sum of 0.8 is lost.
+# Instead, add the first error to the second weight: 0.4 + 0.4 = 0.8 becomes 1, and the sum is off by only 0.2.
 #
 # **GPTQ** (Frantar et al., 2022) does this column after column. After rounding column j it takes the error of each
 # row, e = before − after, and *subtracts* e · U[j, j+1:] / U[j, j] from the remaining columns. U is upper triangular,
@@ -699,11 +699,10 @@ plot.picture(
 #
 # <details><summary>Why U, and why subtract?</summary>
 #
-# With weight j held at its code, trace(E H Eᵀ) is least when the others change by −e · A[j, later] / A[j, j], where A
-# is the inverse of H without the columns that are done. For every j, row j of U is row j of that A up to a factor, so
-# one factorisation is enough for all columns (reference 5). The sign follows from this: for inputs that go together
-# U[j, later] is *negative*, so subtracting adds.
-# </details>
+# With weight j held at its code, trace(E H Eᵀ) is least when the others change by −e · A[j, later] / A[j, j], where
+# A is the inverse of H without the columns that are done. For every j, row j of U is row j of that A up to a factor,
+# so one factorisation is enough for all columns (reference 5). The sign follows from this: for inputs that rise and
+# fall together U[j, later] is *negative*, so subtracting adds. </details>
 #
 # Run the example, and see how closely a layer's inputs are related.
 
@@ -810,12 +809,12 @@ plot.bars(
 #
 # ## 7 · AWQ: a finer grid where it counts
 #
-# **AWQ** (activation-aware weight quantisation, Lin et al., 2023) takes another way. The error of a weight is
-# multiplied by its activation, so the weights of channels with large activations count most. Multiply column j of the
-# weights by s_j, round, and divide by s_j again. A column that was made larger is rounded more finely relative to its
-# size, as long as the rows' ranges do not grow much. The factors are s_j = (mean |x_j|)^α, and α is found by trying.
-# In the model the norm before a layer does the division. A layer without one (`attention.out`, `feed.down`) keeps the
-# factors and divides its inputs.
+# **AWQ** (activation-aware weight quantisation, Lin et al., 2023) takes a different approach. The error of a weight
+# is multiplied by its activation, so the weights of channels with large activations count most. Multiply column j of
+# the weights by s_j, round, and divide by s_j again. A column that was made larger is rounded more finely relative
+# to its size, as long as the rows' ranges do not grow much. The factors are s_j = (mean |x_j|)^α, and α is found by
+# trying. In the model the norm before a layer does the division. A layer without one (`attention.out`, `feed.down`)
+# keeps the factors and divides its inputs.
 #
 # **Do.** Write `awq(weights, activations, bits)`, which returns the factors. About 12 lines; your `grouped` helps.
 #
@@ -1173,9 +1172,9 @@ plot.lines(
 #
 # ### Precision that adapts
 #
-# Layers differ. Rounding one may ruin a model that does not notice it in another. With **adaptive precision** every
-# layer gets its own bits: files for llama.cpp give some layers 2 bits and others 6. Somebody must choose them, and that
-# is a search: among all choices within a budget of bits, which one has the least total error?
+# Layers differ. Rounding one layer may ruin a model, whereas rounding another has no visible effect. With **adaptive
+# precision** every layer gets its own bits: files for llama.cpp give some layers 2 bits and others 6. Somebody must
+# choose them, and that is a search: among all choices within a budget of bits, which one has the least total error?
 #
 # **Do.** Write `allocate(sizes, errors, budget)`. About 10 lines.
 #
@@ -1355,7 +1354,7 @@ print(f"{size(entries(model)) / size(entries(packed)):.1f} times smaller")
 # loses 32 nats. SmoothQuant divides the channels themselves, so all have fine steps, and it loses 0.10.
 #
 # **1 point** (cause without numbers): The outliers make the scale so large that the other channels, which are nearly
-# all, are rounded away. In the weights it is only two.
+# all, are rounded away. In the weights, only two channels are.
 #
 # **0 points:** Activations need more bits than weights. Or: the outliers overflow 8 bits. Or: the spread is wider
 # than 8 bits hold (so it is in the weights, too).

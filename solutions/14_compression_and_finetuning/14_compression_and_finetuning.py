@@ -431,7 +431,7 @@ for name in ("A100", "H100"):
 # When a model writes one token at a time, each weight is read for a single product (lab 13). Then the bytes decide,
 # so a packed matrix is faster even without sparse tensor cores.
 #
-# ![A 2:4 kernel reads half of the weights and two bits each that say where they stood. With these it picks the two of every four inputs that it needs.](drawings/compressed.svg)
+# ![A 2:4 kernel reads half of the weights and, for each of them, two bits that say where it was. With these it picks the two of every four inputs that it needs.](drawings/compressed.svg)
 #
 # **Do.** Write the kernel `sparse24(values, meta, x, out)`, which computes out = W x. About 14 lines.
 #
@@ -623,7 +623,7 @@ plot.lines(
 # rate, and it decides how strongly the product counts. In code it is one number, `scale`. The sum differs from W by a
 # matrix of **rank** at most r, however long you train.
 #
-# **Predict.** W is 4,096 × 4,096 and r is 8. The adapter has what percentage of W's parameters?
+# **Predict.** W is 4,096 × 4,096 and r is 8. What percentage of W's parameters does the adapter have?
 
 # %%
 gpulab.predict("compress.lora_share", ...)
@@ -905,8 +905,8 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Activations** come in addition, and they grow with batch and length. Checkpoints (lab 08) make them small, for a
-# third more FLOPs.
+# **Activations** need memory in addition, and they grow with batch and length. Checkpoints (lab 08) make them small,
+# for a third more FLOPs.
 #
 # ### Recipes that join sharding and adapters
 #
@@ -953,7 +953,7 @@ plot.bars(
 # gathered, and activations.
 #
 # FSDP has one difficulty: it shards only tensors of floating-point types, and all tensors of a group must have the
-# same type. Codes of 4 bits are no floats, so bitsandbytes stores them *as if* they were
+# same type. Codes of 4 bits are not floats, so bitsandbytes stores them *as if* they were
 # (`bnb_4bit_quant_storage=torch.bfloat16`; bitsandbytes documentation, "FSDP-QLoRA"). Does that harm them?
 
 # %%
@@ -982,7 +982,7 @@ plot.bars(
 # be the same as theirs. With it, 70 billion parameters fit on two GPUs with 24 GB (the same documentation), if
 # activations are kept small.
 #
-# ![A sharded base with an adapter: the frozen weights lie in four bits, a part on each rank, and are gathered layer by layer; the thin matrices are learnt in 16 bits, and only their gradients are exchanged.](drawings/sharded_base.svg)
+# ![A sharded base with an adapter: the frozen weights are stored in four bits, a part on each rank, and are gathered layer by layer; the thin matrices are learnt in 16 bits, and only their gradients are exchanged.](drawings/sharded_base.svg)
 #
 # ### Settings
 #
@@ -1072,8 +1072,9 @@ for name, pruned in (("theirs", theirs), ("mended", mended)):
 # ## Beyond · Which column beside which
 #
 # Open-ended and ungraded. In a 2:4 matrix, four neighbours compete for two places. You may reorder the columns of a
-# matrix, and with them the rows of the matrix before it, so that the function stays the same. Then other weights are
-# neighbours (Pool and Yu, 2021). The figure of merit is the **share of magnitude kept** in `blocks[0].feed.down`.
+# matrix, and with them the rows of the matrix before it, so that the function stays the same. Then different weights
+# become neighbours (Pool and Yu, 2021). The figure of merit is the **share of magnitude kept** in
+# `blocks[0].feed.down`.
 #
 # | order of columns | kept |
 # |---|---|

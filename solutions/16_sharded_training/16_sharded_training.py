@@ -263,7 +263,7 @@ gpulab.plot.bars({"the embedding alone": tensors[0], **shares}, "elements")
 # all-reduce has two halves: a reduce-scatter, after which each rank has the sum of one share, and an
 # all-gather of these shares. ZeRO-2 runs the optimizer **between** the two halves:
 #
-#     reduce-scatter gradients → Adam on the own shard → all-gather 16-bit weights
+#     reduce-scatter gradients → Adam on this rank's shard → all-gather 16-bit weights
 #
 # **Predict.** Four ranks use ring collectives. How many bytes per parameter does a rank send in one such
 # step?
@@ -386,9 +386,8 @@ gpulab.plot.bars(
 # is 5e8 elements by default. A bucket is alive in addition to the shards, so large buckets cost memory,
 # whereas small ones cost messages.
 #
-# The check counted what your ranks sent, and it was not a byte more than with DDP. In this sense ZeRO-2 is
-# free. It does cost overlap: its all-gather comes after the optimizer, where no backward is left to hide it
-# behind.
+# The check counted what your ranks sent, and it was not a byte more than with DDP. In this sense ZeRO-2 is free. It
+# does cost overlap: its all-gather comes after the optimizer, where no backward work is left that could hide it.
 #
 # ## 5 · ZeRO-3: a layer when it is needed
 #
@@ -453,22 +452,21 @@ def gather_layers(x, slope, parts):
 gpulab.check("shard.gather_layers", gather_layers)
 
 # %% [markdown]
-# The check sees messages but not memory. It concludes that a layer which is gathered again was not kept,
-# because otherwise nobody would gather it. Only a count on the rank itself can tell whether the layer was
+# The check sees messages but not memory. It concludes that a layer which is gathered again was not kept, because
+# otherwise there would be no reason to gather it. Only a count on the rank itself can tell whether the layer was
 # freed in between, and section 6 makes that count.
 #
-# **Why.** Half as much traffic again as DDP's brings the memory down to 16/N bytes per parameter. Whether
-# that traffic can be hidden depends on the batch. Gathering a layer takes the same time for one sample as for
-# a thousand, but computing the layer does not. So ZeRO-3 needs a lot of work per gather. Accumulating
-# gradients over micro-batches does not help, because each micro-batch gathers all layers again.
+# **Why.** With half as much traffic again as DDP, the memory falls to 16/N bytes per parameter. Whether that traffic
+# can be hidden depends on the batch. Gathering a layer takes the same time for one sample as for a thousand, but
+# computing the layer does not. So ZeRO-3 needs a lot of work per gather. Accumulating gradients over micro-batches
+# does not help, because each micro-batch gathers all layers again.
 #
 # ## 6 · FSDP2
 #
-# PyTorch's own ZeRO-3 is called **FSDP**, fully sharded data parallel. It appeared in FairScale in 2021
-# (whose README now keeps that version "for historical references"), and came to PyTorch as
-# `FullyShardedDataParallel`, with flat arrays. **FSDP2**, the function `fully_shard`, replaces it. There each
-# parameter is a **DTensor**. This is a tensor that knows on which mesh of ranks it lies and along which axis
-# it is cut.
+# PyTorch's own ZeRO-3 is called **FSDP**, fully sharded data parallel. It appeared in FairScale in 2021 (whose
+# README now keeps that version "for historical references"), and came to PyTorch as `FullyShardedDataParallel`, with
+# flat arrays. **FSDP2**, the function `fully_shard`, replaces it. In FSDP2 each parameter is a **DTensor**, which is
+# a tensor that knows over which mesh of ranks it is spread and along which axis it is cut.
 #
 # ![FSDP2 shards each parameter by rows: every rank has some rows of every matrix, and the parameter still knows its whole shape.](drawings/dtensor.svg)
 #
@@ -596,9 +594,9 @@ print(
 )
 
 # %% [markdown]
-# If a layer has arrived before anybody needs it, its fetch costs no time. So it is fetched **ahead**, while
-# another layer computes, although that takes a second place in memory. `carry_out(plan, layers, fetch,
-# compute, room)` models such a program, which goes through a list of events:
+# If a layer has arrived before it is needed, its fetch costs no time. So it is fetched **ahead**, while another
+# layer computes, although that takes a second place in memory. `carry_out(plan, layers, fetch, compute, room)`
+# models such a program, which goes through a list of events:
 #
 # - `"fetch 3"` asks for layer 3, and the program continues at once. The link needs `fetch` steps for a layer,
 #   and handles one layer after the other. The layer occupies one of the `room` places as soon as it is asked
@@ -741,10 +739,10 @@ for name, (_, seconds) in took.items():
 gpulab.plot.timeline(took["fetched ahead"][0], "ms")
 
 # %% [markdown]
-# **Why.** At best, fetching ahead takes as long as the slower of the two activities, instead of their sum. A
-# GPU computes faster than this machine, but its link is slower in relation to that. While a single 16-bit
-# weight crosses PCIe 5.0, an H100 at its dense peak could do the number of operations that the next cell
-# prints. A token needs two of them for each weight, so half as many tokens must share a fetch to hide it.
+# **Why.** At best, fetching ahead takes as long as the slower of the two activities, instead of their sum. A GPU
+# computes faster than this machine, but its link is slower in proportion. While a single 16-bit weight crosses PCIe
+# 5.0, an H100 at its dense peak could do the number of operations that the next cell prints. A token needs two of
+# them for each weight, so half as many tokens must share a fetch to hide it.
 
 # %%
 rate = float(hardware.find("H100").peak("float16", tensor=True))
@@ -754,8 +752,8 @@ print(f"{2 / pcie * rate:,.0f} operations, so {rate / pcie:,.0f} tokens per fetc
 # ## End of sitting 1
 #
 # Your training steps now divide the optimizer states, the gradients and the weights among the ranks, and you can
-# plan what moves to host memory. The activations are left. The second sitting reduces them, and then expresses all
-# of this in the configurations of three frameworks.
+# plan what moves to host memory. Only the activations are left. The second sitting reduces them, and then expresses
+# all of this in the configurations of three frameworks.
 #
 # To go on another day, select this cell and choose *Run → Run All Above Selected Cell* first, because a new kernel
 # does not know your functions yet.
@@ -1020,13 +1018,14 @@ for gpus in (4, 8):
 #     deepspeed pretrain_gpt.py --tensor-model-parallel-size 8 --pipeline-model-parallel-size 4 \
 #         --micro-batch-size 1 --global-batch-size 1536 --deepspeed --deepspeed_config ds.json --zero-stage 1
 #
-# (Flags as in its `examples_deepspeed`, July 2025.) Pipelines are combined with ZeRO-1 only, because a step
-# has many backwards. With stage 2 each would reduce-scatter gradients, and with stage 3 it would also gather
+# (Flags as in its `examples_deepspeed`, July 2025.) Pipelines are combined with ZeRO-1 only, because a step has many
+# backward passes. With stage 2 each of them would reduce-scatter gradients, and with stage 3 each would also gather
 # the weights. Megatron-LM's own ZeRO-1 is called `--use-distributed-optimizer`.
 #
-# The JSON file repeats numbers of the command, and nobody writes down the data-parallel ranks. So one of the
-# two can be worked out from the other. **NeMo 2.0**, which is built on Megatron Core, takes the same numbers as
-# arguments of Python objects. For the command above with `--seq-length 2048 --bf16`, on 1,024 GPUs, they are:
+# The JSON file repeats numbers of the command, and neither states the number of data-parallel ranks. So the file can
+# be worked out from the command and the number of GPUs. **NeMo 2.0**, which is built on Megatron Core, takes the
+# same numbers as arguments of Python objects. For the command above with `--seq-length 2048 --bf16`, on 1,024 GPUs,
+# they are:
 
 # %%
 EXAMPLE = {
@@ -1049,7 +1048,7 @@ EXAMPLE = {
 # %% [markdown]
 # **Do.** Write `translate(command, gpus)` for nodes of 8 GPUs.
 #
-# - **Input:** `command` is the list of words behind the program's name, such as `["--micro-batch-size", "1",
+# - **Input:** `command` is the list of words after the program's name, such as `["--micro-batch-size", "1",
 #   "--bf16"]`. A value may also be joined to its flag, as in `"--zero-stage=1"`. No value begins with `--`. `gpus`
 #   is a multiple of 8.
 # - **Flags:** those of the command above, and `--seq-length`, `--sequence-parallel`, `--bf16` or `--fp16`, and
@@ -1057,8 +1056,8 @@ EXAMPLE = {
 #   batch, length and stage are always given.
 # - **Output:** a dictionary like `EXAMPLE`. `"bf16"` or `"fp16"` is in `"deepspeed"` only if its flag is
 #   given.
-# - **Or `None`**, if the command cannot run: tensor × pipeline does not divide the GPUs, the batch does not
-#   divide into micro-batches for all data-parallel ranks, or a pipeline meets a stage above 1.
+# - **Or `None`**, if the command cannot run: tensor × pipeline does not divide the GPUs, the batch does not divide
+#   into micro-batches for all data-parallel ranks, or a pipeline is combined with a stage above 1.
 #
 # Full marks need every answer right. About 30 lines.
 
@@ -1136,9 +1135,9 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** A command, a file and an object say the same, and every one of them leaves something out that follows
-# from the number of GPUs. If a number is written down twice, as the batch here, the two can contradict each
-# other after the next change. So let one of them be made from the other.
+# **Why.** A command, a file and an object say the same thing, and each of them leaves out something that follows
+# from the number of GPUs. If a number is written down twice, as the batch here, the two can contradict each other
+# after the next change. So generate one of them from the other.
 
 # %% [markdown]
 # ### NeMo: configuration in Python
@@ -1184,9 +1183,9 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** The misspelt key is one that nobody reads, so the run starts, without tensor parallelism. A constructor
-# knows its arguments. And what is Python can be computed: a loop makes variants, and a function that checks
-# memory or the batch runs before a GPU is rented.
+# **Why.** No code reads the misspelt key, so the run starts without tensor parallelism. A constructor, by contrast,
+# rejects an argument that it does not know. A configuration in Python can also be computed: a loop makes variants,
+# and a function that checks memory or the batch runs before a GPU is rented.
 #
 # *NeMo-Run* wraps such calls (`run.Partial`) and launches them. **AutoModel** trains Hugging Face models with
 # FSDP2. By 2026 NVIDIA's guide recommends moving to *Megatron Bridge*, which has the same ideas. (NeMo
@@ -1231,12 +1230,12 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** A published recipe reads "ZeRO-2 for 70B". That can only work because its weights have 4 bits.
-# ZeRO-2 divides no weights, and 140 GB of 16-bit weights do not fit on a GPU of 80 GB. FSDP can cut 4-bit
-# weights as well, provided they are *stored* in the float format of all other tensors in the group
-# (`bnb_4bit_quant_storage=torch.bfloat16`). In this way two GPUs of 24 GB can fine-tune a 70B model
-# (bitsandbytes documentation, "FSDP-QLoRA"). By the figure each of them holds 46.2 / 2 = 23.1 GB, which
-# leaves 0.9 GB. So sequences must be short and activations recomputed, or some states offloaded.
+# **Why.** A published recipe reads "ZeRO-2 for 70B". That can only work because its weights have 4 bits. ZeRO-2
+# divides no weights, and 140 GB of 16-bit weights do not fit on a GPU of 80 GB. FSDP can cut 4-bit weights as well,
+# provided they are *stored* in the float format of all other tensors in the group
+# (`bnb_4bit_quant_storage=torch.bfloat16`). In this way two GPUs of 24 GB can fine-tune a 70B model (bitsandbytes
+# documentation, "FSDP-QLoRA"). According to the figure each of them holds 46.2 / 2 = 23.1 GB, which leaves 0.9 GB.
+# So sequences must be short and activations recomputed, or some states offloaded.
 #
 # **Decide.** Ungraded. Write down one line with a number for each case, then open the answers.
 #

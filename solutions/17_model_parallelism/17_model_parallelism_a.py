@@ -186,12 +186,12 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** With more ranks, each has fewer weights, but the all-reduces do not shrink. They are as large as
-# the activations, no matter how many ranks there are. Megatron-LM puts them into two autograd functions
-# around the layer. *f* is in front of it: it copies in forward and all-reduces in backward. *g* is behind it:
-# it all-reduces in forward and copies in backward. PyTorch's `parallelize_module` cuts a module in this way,
-# with `ColwiseParallel` and `RowwiseParallel`. Dropout after Y needs the complete Y and the same random
-# numbers on all ranks, whereas dropout on the hidden columns needs different ones.
+# **Why.** With more ranks, each has fewer weights, but the all-reduces do not shrink. They are as large as the
+# activations, no matter how many ranks there are. Megatron-LM puts them into two autograd functions around the
+# layer. *f* comes before the layer: it copies in forward and all-reduces in backward. *g* comes after the layer: it
+# all-reduces in forward and copies in backward. PyTorch's `parallelize_module` cuts a module in this way, with
+# `ColwiseParallel` and `RowwiseParallel`. Dropout after Y needs the complete Y and the same random numbers on all
+# ranks, whereas dropout on the hidden columns needs different ones.
 #
 # ## 3 · Why it stays inside a node
 #
@@ -286,7 +286,7 @@ gpulab.predict("parallel.logits", ...)
 # %% [markdown]
 # **Do.** Write `loss(hidden, table, labels)`, the loss of each token. About 10 lines.
 #
-# - `hidden` (tokens × width, FP32) and `labels` (tokens, int64, numbers of words from 0) are the same on all
+# - `hidden` (tokens × width, FP32) and `labels` (tokens, int64, word numbers counted from 0) are the same on all
 #   ranks.
 # - `table` (words / ranks × width, FP32) has this rank's rows.
 # - Output: a tensor with one loss per token, complete on every rank.
@@ -323,11 +323,10 @@ gpulab.check("parallel.loss", loss)
 #
 # ## 5 · Splitting the sequence
 #
-# Tensor parallelism does not cut norms, dropout and residuals. Each rank computes them for all tokens, and
-# keeps all of their activations. **Sequence parallelism** (V. Korthikanti et al., 2022) cuts these parts by
-# *tokens*. In front of the column-parallel matrix, an all-gather brings all tokens together. Behind the
-# row-parallel one, a reduce-scatter adds up the terms and leaves each rank with its own tokens. The two
-# replace the all-reduce.
+# Tensor parallelism does not cut norms, dropout and residuals. Each rank computes them for all tokens, and keeps all
+# of their activations. **Sequence parallelism** (V. Korthikanti et al., 2022) cuts these parts by *tokens*. Before
+# the column-parallel matrix, an all-gather brings all tokens together. After the row-parallel one, a reduce-scatter
+# adds up the terms and leaves each rank with its own tokens. The two replace the all-reduce.
 #
 # ![Sequence parallelism: between the tensor-parallel parts each rank keeps the activations of some tokens only. A gather puts the tokens together before a product, and a reduce-scatter takes them apart after it.](drawings/sequence.svg)
 
@@ -384,10 +383,10 @@ picture
 #
 # ## 6 · Keys and values go round
 #
-# With a million tokens, the attention of one layer is too much for one GPU. **Context parallelism** cuts the
-# whole model by tokens. Only attention then needs keys and values of other ranks. In **ring attention** (H.
-# Liu et al., 2023) each rank keeps its queries. It passes a block of keys and values on while it uses it, p −
-# 1 times. No rank holds more than two blocks.
+# With a million tokens, the attention of one layer is too much for one GPU. **Context parallelism** cuts the whole
+# model by tokens. Only attention then needs keys and values of other ranks. In **ring attention** (H. Liu et al.,
+# 2023) each rank keeps its queries. While it uses a block of keys and values, it also passes that block on to the
+# next rank, p − 1 times in all. No rank holds more than two blocks.
 #
 # Lab 12's online softmax combines the blocks. For each query it keeps three things:
 #
@@ -543,8 +542,8 @@ one, four = distributed.run(their_test, 1, 0.0)[0], distributed.run(their_test, 
 print(f"fresh weights, 4 ranks against 1: off by {float((four - one).abs().max()):.1g}")
 
 # %% [markdown]
-# **Do.** Find the cause with numbers. `their_test` takes a factor for the size of the biases. The next cell is free. Then write `biased(x, a, a_bias, b, b_bias)`, which must be right
-# on any number of ranks. About 4 lines.
+# **Do.** Find the cause with numbers. `their_test` takes a factor for the size of the biases. The next cell is free.
+# Then write `biased(x, a, a_bias, b, b_bias)`, which must be right on any number of ranks. About 4 lines.
 #
 # - `x` (tokens × width) and `b_bias` (width) are the same on all ranks.
 # - `a` (width × columns), `a_bias` (columns) and `b` (columns × width) are this rank's parts. All tensors are
@@ -601,7 +600,7 @@ gpulab.check("parallel.biased", biased)
 # |---|---|
 # | the full ring | printed below |
 # | yours | yours |
-# | bound: only the p − 1 − r ranks behind rank r need its block | half of the ring's |
+# | bound: only the p − 1 − r ranks after rank r need its block | half of the ring's |
 
 # %%
 gpulab.need(ring)
@@ -681,8 +680,8 @@ gpulab.recap("17")
 #
 # - *Tensor parallelism splits the model's layers across GPUs.* It splits each layer. Pipelines split the list
 #   of layers.
-# - *Dropout behind the MLP needs the full hidden layer on each rank.* It needs the full output Y, which is
-#   the sum of the parts. The hidden layer gelu(X A) is never gathered.
+# - *Dropout after the MLP needs the full hidden layer on each rank.* It needs the full output Y, which is the sum of
+#   the parts. The hidden layer gelu(X A) is never gathered.
 # - *Data parallelism replicates weights and activations.* It replicates weights. Activations belong to
 #   different samples on each rank.
 # - *Sequence parallelism reduces communication.* It reduces memory, at the same traffic.

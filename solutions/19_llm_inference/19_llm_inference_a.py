@@ -228,7 +228,7 @@ for gpus in (1, 8):
 #
 # The cache stores a key and a value for each token, in each layer and for each head *of keys* (**key head**).
 #
-# ![With a cache, a new token computes its own key and value only, writes them behind those of earlier tokens, and its query looks at all of them.](drawings/cache.svg)
+# ![With a cache, a new token computes its own key and value only, writes them after those of earlier tokens, and its query looks at all of them.](drawings/cache.svg)
 #
 # > bytes = 2 · layers · kv_heads · head_dim · tokens · sequences · bytes of a number
 #
@@ -242,7 +242,7 @@ for gpus in (1, 8):
 gpulab.predict("kv.token", ...)
 
 # %% [markdown]
-# ![The order in a step: compute the new token's key and value, write them into the cache behind the others, and only then let the query look at all that is there, itself included.](drawings/write_then_read.svg)
+# ![The order in a step: compute the new token's key and value, write them into the cache after the others, and only then let the query look at all that is there, itself included.](drawings/write_then_read.svg)
 #
 # Seven points decide whether a cache is right and fast:
 #
@@ -282,8 +282,8 @@ print("the product of two turned rows, 7 apart, at 7, 100 and 1,000:", [round(x,
 #
 # - **Input:** `q` (heads, new, d), `k` and `v` (kv_heads, new, d), all float32. Queries and keys are not
 #   turned yet.
-# - **Cache:** `keys` and `values` (kv_heads, room, d). Their first `there` rows are filled, and the keys in
-#   them are turned. The rows behind hold rubbish. Write the new rows in place, starting at row `there`.
+# - **Cache:** `keys` and `values` (kv_heads, room, d). Their first `there` rows are filled, and the keys in them are
+#   turned. The rows after these hold rubbish. Write the new rows in place, starting at row `there`.
 # - **Output:** return the attention output (heads, new, d). Query head h uses key head h // (heads /
 #   kv_heads). Divide the scores by √d.
 # - **Allowed:** `torch.softmax`, but not `scaled_dot_product_attention`.
@@ -996,9 +996,9 @@ plot.bars(
 #
 # ### In which order? NHD and HND
 #
-# Your pool has one key head. With several, each block holds tokens × heads × numbers, and somebody must choose the
-# order. FlashInfer, a library of attention kernels that engines call, names the two orders by their axes. N are the
-# tokens, H the heads, and D the numbers of a head:
+# Your pool has one key head. With several, each block holds tokens × heads × numbers, and these three can be stored
+# in different orders. FlashInfer, a library of attention kernels that engines call, names the two orders by their
+# axes. N are the tokens, H the heads, and D the numbers of a head:
 #
 # | layout | shape of the pool | next to each other |
 # |---|---|---|
@@ -1083,8 +1083,8 @@ plot.panels(
 # %% [markdown]
 # **Why.** A key of 64 numbers in 16 bits is 128 bytes, four whole sectors, wherever it is. So the choice costs an
 # ordinary kernel no traffic, and FlashInfer's makers see no significant difference at 16 bits. They find HND the
-# friendlier layout for numbers of 8 bits. Long stretches also matter to whoever copies cache by the stretch, for
-# instance one head's part of it to another GPU.
+# friendlier layout for numbers of 8 bits. Long stretches also help code that copies the cache stretch by stretch,
+# for instance one head's part of it to another GPU.
 #
 # ## Detective · The lost thread
 #
@@ -1246,7 +1246,7 @@ print(f"{gpulab.profile(shared_prefix, *arrays)['global_load_bytes']:,} B loaded
 # When key heads × sequences give fewer blocks than the GPU has SMs.
 # </details>
 #
-# <details><summary>5. Two sequences share a block that is half full, and one appends. Who copies?</summary>
+# <details><summary>5. Two sequences share a block that is half full, and one appends. Which one copies?</summary>
 #
 # The first sequence that appends. After that, the other one is the only holder of the old block, so it writes
 # in place.

@@ -104,9 +104,9 @@ def generate(forward, choose, prompt, count, end):
 gpulab.check("decode.generate", generate)
 
 # %% [markdown]
-# The check plays the model: it answers your calls to `forward` and `choose` itself, and counts them. The judge does
-# the same across a wall: your code asks, and a model that it cannot see answers. The 95 is therefore what your
-# function asked for, whatever it claims.
+# The check plays the model: it answers your calls to `forward` and `choose` itself, and counts them. In grading,
+# your code and the model are separated: your code asks, and a model that it cannot see answers. The 95 is therefore
+# what your function asked for, whatever it claims.
 #
 # **See.** Now run a real model. It is small and was trained on stories of a fixed form. Its tokens are characters.
 # The class `Served` gives it the interface above.
@@ -970,8 +970,8 @@ for _ in range(40):
 print(f"{made / passes:.2f} characters a pass; the last story: {text.decode(story).strip()}")
 
 # %% [markdown]
-# **Do.** Is the draft weak? `rounds` and `draft` are those of the last story, and `tell` does the same with section
-# 3's bookkeeping. The cell is free.
+# **Do.** Is the draft weak? `rounds` and `draft` are those of the last story. `tell`, from section 3, writes a story
+# with a table of the same kind and its own bookkeeping. The next cell is free for your experiments.
 
 # %%
 # Your experiment.

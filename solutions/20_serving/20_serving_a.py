@@ -356,7 +356,7 @@ print("static:", len(static.steps), "steps for", sum(r.output for r in requests)
 # - Each request **reserves** whole blocks of 16 tokens for its prompt and its longest possible output together. For
 #   8 + 40 tokens, that is ⌈48/16⌉ = 3 blocks.
 # - Output: the numbers of the requests that start in this step, taken from the front of the queue. If one does not
-#   fit, none behind it may start.
+#   fit, none after it may start.
 # - **Budget:** at most 1,270 steps for the 64 requests above. In every step, all requests that fit have to start.
 #
 # About 6 lines. The decorator lets the check ask your policy step by step. The check uses a separate engine, which
@@ -811,8 +811,8 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** A hit saves prefill but not decode, so it shortens TTFT. There are two traps. Anything that changes at
-# the *front* of a prompt, such as the time of day, makes every block behind it a different block. And if there are
+# **Why.** A hit saves prefill but not decode, so it shortens TTFT. There are two traps. Anything that changes at the
+# *front* of a prompt, such as the time of day, makes every block after it a different block. And if there are
 # several replicas, the router has to send a conversation to the replica that has its blocks.
 #
 # ## 8 · Prefill here, decode there

@@ -330,9 +330,9 @@ for mode in hardware.edge("AGX Orin 64 GB").modes:
     )
 
 # %% [markdown]
-# All times here are modelled, at peak rates and in int8. Reading a prompt is limited by arithmetic, so its
-# time follows the GPU's clock. Writing tokens is limited by memory, so its time follows the memory's clock.
-# If a module drew exactly its limit, 15 W would need the fewest joules for writing, and 50 W for reading.
+# All times here are modelled, at peak rates and in int8. Reading a prompt is limited by arithmetic, so its time
+# follows the GPU's clock. Writing tokens is limited by memory, so its time follows the memory's clock. If a module
+# drew exactly its limit, the 15 W mode would need the fewest joules for writing, and 50 W for reading.
 #
 # What a battery has to supply is **energy**, which is power × time and includes the time between jobs. To
 # finish quickly and then idle is called **race to idle**. Whether it pays depends on what idling costs. A
@@ -403,9 +403,9 @@ gpulab.plot.lines(
 #   long as idling costs less than 6.9 W.
 # - Writing is at most 1.5 times as fast. By joules 15 W is best, by time 30 W, and 50 W by neither.
 #
-# Limits are not draws, however. Somebody measured an Orin Nano Super in 2026 (reference 3). In writing, the
-# 25 W mode gave 36 to 47 % more tokens a second than the 15 W mode, and 3 to 26 % more tokens per joule.
-# Without a limit it gave fewer per joule again. The reason is that the memory's clock rises by half from 15
+# However, a limit is not what the module draws. A benchmark measured an Orin Nano Super in 2026 (reference 3). In
+# writing, the 25 W mode gave 36 to 47 % more tokens a second than the 15 W mode, and 3 to 26 % more tokens per
+# joule. Without a limit it gave fewer per joule again. The reason is that the memory's clock rises by half from 15
 # to 25 W and does not rise any further.
 #
 # ## 5 · Deadlines
@@ -721,10 +721,10 @@ if onnx:
 # weights of unit j, and `model[inputs:, j]` its outgoing weights, one for each output. First **prune** the
 # units that hardly matter, then store the rest in 4 bits, two codes to a byte.
 #
-# ![Pruned and packed: channels that matter little are taken out, the rest is stored in eight bits. The two multiply: half of the channels at a quarter of the bytes is an eighth.](drawings/pruned_packed.svg)
+# ![Pruned and packed: units that matter little are taken out, and the rest is stored in four bits instead of 32. The two multiply: half of the units at an eighth of the bytes is a sixteenth.](drawings/pruned_packed.svg)
 #
-# A unit does not matter because its weights are large. What counts is how much it adds to the outputs on data
-# like those to come.
+# Large weights alone do not make a unit matter. What counts is how much it adds to the outputs on data like those to
+# come.
 #
 # **Do.** Write `compress(model, x, inputs, limit)`. Its arguments are NumPy arrays and whole numbers: `model`
 # as above, `x` with a row of `inputs` numbers for each example, and `limit` in bytes. Return a dictionary of
@@ -885,10 +885,9 @@ gpulab.plot.lines(
 #
 # ## 9 · Learning where the data is
 #
-# Phones hold data that must not leave them. In **federated learning** a server sends the model to clients.
-# Each client trains on its own data, and only its weights come back. **FedAvg** (H. B. McMahan et al., 2017)
-# averages them, weighted by each client's number of samples. Replies may be quantised, because the way up is
-# slow.
+# Phones hold data that must not leave them. In **federated learning** a server sends the model to clients. Each
+# client trains on its own data, and only its weights come back. **FedAvg** (H. B. McMahan et al., 2017) averages
+# them, weighted by each client's number of samples. Replies may be quantised, because the upload is slow.
 #
 # **Do.** Write `federated(weights, replies, bits)`, one round of FedAvg.
 #
@@ -1110,9 +1109,8 @@ print(f"bound:                       {1e3 * 48 * (ATTENTION + 8 * EXPERT) / (GPU
 #
 # <details><summary>5. What does an int8 runtime do with the sum of products?</summary>
 #
-# It multiplies it by a_scale · b_scale / c_scale, rounds to the nearest whole number with halves to even,
-# adds the zero point, and clips.
-# </details>
+# It multiplies the sum by a_scale · b_scale / c_scale, rounds to the nearest whole number with halves to even, adds
+# the zero point, and clips. </details>
 
 # %%
 gpulab.recap("21")

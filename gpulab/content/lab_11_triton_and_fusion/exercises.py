@@ -776,7 +776,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "In the last group there may be fewer than h rows: go down as many as there are. h near the root "
             "of `wave` is good.",
         ),
-        section="8 · Who runs beside whom",
+        section="8 · Which programs run together",
     ),
     Exercise(
         name="triton.fuse",

@@ -324,7 +324,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "`scale * (code - zero)`.",
             "Besides the codes a group has 16 + 16 bits, which its `group` numbers share.",
         ),
-        section="2 · Who shares a scale",
+        section="2 · Which numbers share a scale",
     ),
     Exercise(
         name="quant.clip",

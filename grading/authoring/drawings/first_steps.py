@@ -171,7 +171,7 @@ DRAWINGS = (
     Drawing(
         NETS,
         "shared_value",
-        "A value that two others use gets a slope from each. Whoever walks back along every use visits it twice; whoever waits for both slopes visits it once.",
+        "A value that two others use gets a slope from each. A walk back along every use visits it twice; a walk that waits for both slopes visits it once.",
         graph(
             {
                 "x": (0, 1, box("x", "read")),
@@ -222,7 +222,7 @@ DRAWINGS = (
     Drawing(
         NETS,
         "shift_and_mask",
-        "Left: the label of each token is the token after it, and the last place has none. Right: the causal mask of five tokens; each row may look at itself and at what stands before it.",
+        "Left: the label of each token is the token after it, and the last place has none. Right: the causal mask of five tokens; each row may look at itself and at what comes before it.",
         row(
             titled(
                 "labels are shifted",

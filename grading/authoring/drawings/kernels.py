@@ -86,7 +86,7 @@ DRAWINGS = (
     Drawing(
         MEMORY,
         "banks",
-        "Shared memory has 32 banks, a word wide each; here are eight of them. Neighbouring words lie in different banks and are served at once. A column of a tile whose rows are as long as the banks lies in one bank; with one column more it is spread over all.",
+        "Shared memory has 32 banks, each one word wide; eight of them are drawn. Neighbouring words are in different banks and are served at once. If a row of a tile has as many words as there are banks, a whole column is in one bank; if the row has one word more, the column is spread over all banks.",
         row(
             titled("rows of 8 words", cells(["xooooooo"] * 4, size=20, above=[str(i) for i in range(8)])),
             titled(
@@ -103,7 +103,7 @@ DRAWINGS = (
     Drawing(
         MEMORY,
         "ring_or_names",
-        "A register has a name and no address. An array whose index is known only at run time needs addresses, so it is kept in local memory, which is a part of DRAM behind the caches. Four names stay in registers.",
+        "A register has a name and no address. An array whose index is known only at run time needs addresses, so it is kept in local memory, which is a part of DRAM behind the caches. Four named variables stay in registers.",
         row(
             titled("ring[row % 4]", flow(box("thread"), box("local memory", "bad", sub="in DRAM, cached"))),
             titled("r0, r1, r2, r3", flow(box("thread"), box("registers", "good", sub="no waiting"))),
@@ -135,7 +135,7 @@ DRAWINGS = (
     Drawing(
         MEMORY,
         "pages",
-        "One address space: pages lie with the host until the GPU touches one. Then that page is moved to the GPU, which waits for it.",
+        "One address space: pages are in the host's memory until the GPU touches one. Then that page is moved to the GPU, which waits for it.",
         column(
             titled("host", strip(["p0", "p1", "", "p3", "", "p5"], "rrorox", 54)),
             titled("GPU", strip(["", "", "p2", "", "p4", ""], "oogogo", 54)),
@@ -224,7 +224,7 @@ DRAWINGS = (
     Drawing(
         SUMS,
         "scan",
-        "An inclusive scan of eight numbers by doubling: in each step every place adds what stands one, two and four places to its left.",
+        "An inclusive scan of eight numbers by doubling: in the three steps every place adds the value one, two and then four places to its left.",
         levels(
             ["rrrrrrrr", "wwwwwwww", "wwwwwwww", "gggggggg"],
             [

@@ -35,7 +35,7 @@ DRAWINGS = (
     Drawing(
         CPP,
         "rows_in_memory",
-        "An array of three rows and four columns lies in memory row after row. The pointer knows only where it begins; element (1, 2) is at 1 · 4 + 2 = 6.",
+        "An array of three rows and four columns is stored in memory row after row. The pointer knows only where it begins; element (1, 2) is at 1 · 4 + 2 = 6.",
         flow(
             under(
                 cells(
@@ -210,7 +210,7 @@ DRAWINGS = (
     Drawing(
         TORCH,
         "fake",
-        "A fake tensor has shape, type and device but no numbers. Operators work out the shapes of their results, and whoever asks for a number stops the trace.",
+        "A fake tensor has shape, type and device but no numbers. Operators work out the shapes of their results, and code that asks for a number stops the trace.",
         flow(
             box("x", "read", sub="(64, 256) float16"),
             box("x @ w"),
@@ -280,7 +280,7 @@ DRAWINGS = (
     Drawing(
         FORMATS,
         "ways_to_load",
-        "One file of four-bit weights, three ways on. A GPU with units for FP4 multiplies them as they are. An older one unpacks them in the kernel. A loader without such a kernel unpacks all to BF16, which takes 3.8 times the memory.",
+        "Three ways to load one file of four-bit weights. A GPU with units for FP4 multiplies them as they are. An older one unpacks them in the kernel. A loader without such a kernel unpacks all to BF16, which takes 3.8 times the memory.",
         graph(
             {
                 "file": (0, 1, box("MXFP4 file", "read", sub="4.25 bits a weight")),
@@ -404,7 +404,7 @@ DRAWINGS = (
     Drawing(
         TRITON,
         "recompute",
-        "Kept: the forward pass writes the mask and the backward pass reads it. Computed again: only the seed is kept, and the backward pass makes the mask anew.",
+        "Kept: the forward pass writes the mask and the backward pass reads it. Computed again: only the seed is kept, and the backward pass makes the mask again.",
         column(
             row(
                 label("keep", 96),
@@ -446,7 +446,7 @@ DRAWINGS = (
     Drawing(
         QUANT,
         "who_shares",
-        "Who shares a scale? One for the whole matrix, one for each row, or one for each group of a row. More scales, smaller errors, more bits.",
+        "Which numbers share a scale? One for the whole matrix, one for each row, or one for each group of a row. More scales, smaller errors, more bits.",
         row(
             under(cells(["rrrrrrrr"] * 4, size=15), "per tensor: 1 scale", 130),
             under(cells(["rrrrrrrr", "wwwwwwww", "gggggggg", "ssssssss"], size=15), "per row: 4", 130),
@@ -457,7 +457,7 @@ DRAWINGS = (
     Drawing(
         QUANT,
         "rounding",
-        "Absmax quantisation: the largest value is mapped to 127, all others to the nearest step. One outlier makes the steps wide for everybody.",
+        "Absmax quantisation: the largest value is mapped to 127, all others to the nearest step. One outlier makes the steps wide for all values.",
         column(
             titled("without an outlier", strip(["-0.9", "0.2", "0.5", "1.0"], "rrrr", 90)),
             titled("with one: steps 20 times as wide", strip(["-0.9", "0.2", "0.5", "20"], "rrrx", 90)),
@@ -478,7 +478,7 @@ DRAWINGS = (
     Drawing(
         SMALL,
         "compressed",
-        "A 2:4 kernel reads half of the weights and two bits each that say where they stood. With these it picks the two of every four inputs that it needs.",
+        "A 2:4 kernel reads half of the weights and, for each of them, two bits that say where it was. With these it picks the two of every four inputs that it needs.",
         flow(
             under(cells(["rrrr"], [["w0", "w3", "w5", "w6"]], size=36), "kept weights"),
             under(cells(["ssss"], [["0", "3", "1", "2"]], size=36), "their places"),
@@ -522,7 +522,7 @@ DRAWINGS = (
     Drawing(
         SMALL,
         "sharded_base",
-        "A sharded base with an adapter: the frozen weights lie in four bits, a part on each rank, and are gathered layer by layer; the thin matrices are learnt in 16 bits, and only their gradients are exchanged.",
+        "A sharded base with an adapter: the frozen weights are stored in four bits, a part on each rank, and are gathered layer by layer; the thin matrices are learnt in 16 bits, and only their gradients are exchanged.",
         flow(
             box("W, frozen", sub="4 bits, a part each"),
             box("a layer", "read", sub="gathered"),
@@ -559,7 +559,7 @@ DRAWINGS = (
     Drawing(
         TORCH,
         "tail",
-        "Times of many requests: the median says what half of them take at most, and says nothing of the slow end, where the 99th percentile is.",
+        "Times of many requests: the median says what half of them take at most, and says nothing about the slow end, where the 99th percentile is.",
         curve(
             [
                 (

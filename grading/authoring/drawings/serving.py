@@ -40,7 +40,7 @@ DRAWINGS = (
     Drawing(
         INFERENCE,
         "cache",
-        "With a cache, a new token computes its own key and value only, writes them behind those of earlier tokens, and its query looks at all of them.",
+        "With a cache, a new token computes its own key and value only, writes them after those of earlier tokens, and its query looks at all of them.",
         column(
             row(label("keys", 70), strip(["k0", "k1", "k2", "k3", "k4"], "rrrrw", 52)),
             row(label("values", 70), strip(["v0", "v1", "v2", "v3", "v4"], "rrrrw", 52)),
@@ -332,12 +332,12 @@ DRAWINGS = (
     Drawing(
         EDGE,
         "pruned_packed",
-        "Pruned and packed: channels that matter little are taken out, the rest is stored in eight bits. The two multiply: half of the channels at a quarter of the bytes is an eighth.",
+        "Pruned and packed: units that matter little are taken out, and the rest is stored in four bits instead of 32. The two multiply: half of the units at an eighth of the bytes is a sixteenth.",
         bars(
             [
-                ("float32", 8, "1", "bad"),
-                ("half the channels", 4, "1/2", "wait"),
-                ("and int8", 1, "1/8", "good"),
+                ("float32", 16, "1", "bad"),
+                ("half the units", 8, "1/2", "wait"),
+                ("and 4 bits", 1, "1/16", "good"),
             ],
             width=280,
         ),
@@ -345,10 +345,10 @@ DRAWINGS = (
     Drawing(
         INFERENCE,
         "write_then_read",
-        "The order in a step: compute the new token's key and value, write them into the cache behind the others, and only then let the query look at all that is there, itself included.",
+        "The order in a step: compute the new token's key and value, write them into the cache after the others, and only then let the query look at all that is there, itself included.",
         flow(
             box("k, v, q", sub="of the new token"),
-            box("write", "write", sub="behind the others"),
+            box("write", "write", sub="after the others"),
             box("attend", "read", sub="to all, itself too"),
             box("output", "good"),
             length=26,
