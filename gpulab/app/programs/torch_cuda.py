@@ -158,6 +158,10 @@ class Stream:
     def query(self) -> bool:
         return True
 
+    def is_capturing(self) -> bool:
+        """Optimizers ask this before each step."""
+        return False
+
     def record_event(self, event: Event | None = None) -> Event:
         event = event or Event()
         event.record()
