@@ -1306,9 +1306,9 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Do.** Find the cause with numbers of your own. From zero weights, run `their_step` on one rank and on
-# four, and compare how far each weight moved with RATE times its gradient. The next cell is for this
-# experiment and is not graded. Call `gradient_of` and `their_step` inside `distributed.run`.
+# **Do.** Find the cause with numbers that you compute. From zero weights, run `their_step` on one rank and on four,
+# and compare how far each weight moved with RATE times its gradient. The next cell is for this experiment and is not
+# graded. Call `gradient_of` and `their_step` inside `distributed.run`.
 #
 # Then write `clip(gradient, limit)`. About 5 lines.
 #

@@ -542,8 +542,8 @@ one, four = distributed.run(their_test, 1, 0.0)[0], distributed.run(their_test, 
 print(f"fresh weights, 4 ranks against 1: off by {float((four - one).abs().max()):.1g}")
 
 # %% [markdown]
-# **Do.** Find the cause with numbers. `their_test` takes a factor for the size of the biases. The next cell is free.
-# Then write `biased(x, a, a_bias, b, b_bias)`, which must be right on any number of ranks. About 4 lines.
+# **Do.** Find the cause with numbers. `their_test` takes a factor for the size of the biases. Use the next cell for
+# this. Then write `biased(x, a, a_bias, b, b_bias)`, which must be right on any number of ranks. About 4 lines.
 #
 # - `x` (tokens × width) and `b_bias` (width) are the same on all ranks.
 # - `a` (width × columns), `a_bias` (columns) and `b` (columns × width) are this rank's parts. All tensors are
@@ -571,9 +571,9 @@ gpulab.check("parallel.biased", biased)
 # %% [markdown]
 # ### Your answer
 #
-# Answer in three to five sentences. What was wrong, why did the colleague's test not see it, and which number
-# of your own experiment shows it? What happens to the loss on one rank, and why did training on four ranks
-# work all the same?
+# Answer in three to five sentences. What was wrong, why did the colleague's test not see it, and which number from
+# your experiment shows it? What happens to the loss on one rank, and why did training on four ranks work all the
+# same?
 #
 # A person reads this and gives 1 point for the cause, and 1 point for a number that you measured.
 

@@ -292,10 +292,10 @@ plot.lines(
 #
 # ## 5 · Copies of popular experts
 #
-# All GPUs of a layer wait for the busiest. Experts are not equally popular, and training for balance (lab 17)
-# does not make them so for the text of tomorrow. But a popular expert can exist more than once: its tokens
-# are then divided evenly among its copies. DeepSeek calls these **redundant experts**; their places are
-# worked out from recent counts.
+# All GPUs of a layer wait for the busiest. Experts are not equally popular, and training for balance (lab 17) does
+# not make them equally popular in tomorrow's text. But a popular expert can exist more than once: its tokens are then
+# divided evenly among its copies. DeepSeek calls these **redundant experts**; their places are worked out from recent
+# counts.
 #
 # **Do.** Write `place(load, gpus, slots)`.
 #
@@ -418,17 +418,17 @@ plot.timeline(
 )
 
 # %% [markdown]
-# **Why.** The busier of both resources, here the one that computes, never waits once it has begun. The four
-# times need not be equal for that. Only where one part takes several times as long as another can a different
-# order be a few percent faster.
+# **Why.** The busier of the two resources, here the one that computes, never waits once it has begun. The four times
+# need not be equal for that. Only where one part takes several times as long as another can a different order be a
+# few percent faster.
 #
 # ## 7 · Puts and flags
 #
-# So far a message needed two: one rank sends, the other receives. With **symmetric memory** each rank
-# allocates the same buffer and knows the address of everybody else's. Inside a node, a kernel can then store
-# into another GPU's memory directly. This is a one-sided **put**. The receiver only looks at a **flag** that
-# the sender raises behind its data. PyTorch has this as `torch.distributed._symmetric_memory`; NVSHMEM offers
-# it across nodes.
+# So far a message needed two ranks: one sends, and the other receives. With **symmetric memory** each rank allocates
+# the same buffer and knows the addresses of the buffers of all other ranks. Inside a node, a kernel can then store
+# into another GPU's memory directly. This is a one-sided **put**. The receiver only tests a **flag**, which the
+# sender raises after its data. PyTorch has this as `torch.distributed._symmetric_memory`; NVSHMEM offers it across
+# nodes.
 #
 # `symmetric.Memory` offers it on the counted network of this lab:
 #
@@ -439,8 +439,8 @@ plot.timeline(
 # | `memory.wait((peer, slot), …)` | for each pair, waits until rank `peer` has put into slot `slot` of this rank |
 # | `memory.quiet()` | waits until all puts of this rank have arrived |
 #
-# Until a rank has waited for a flag, it sees nothing of that put. That is the worst that real hardware may do, and
-# so a program that reads too early fails here every time.
+# Until a rank has waited for a flag, it sees nothing of that put. Real hardware may behave like this at worst. Here
+# it always does, so a program that reads too early fails every time.
 #
 # ![Rank 0 puts a row into a slot of rank 1's memory and raises its flag. Rank 1 waits for the flag and reads the slot. Nobody calls receive.](drawings/put_and_flag.svg)
 
@@ -484,10 +484,9 @@ gpulab.check("experts.one_shot", one_shot)
 #
 # ## 8 · Two shots
 #
-# One shot sends (p − 1) · S bytes from each rank. The **two-shot** all-reduce sends less: in the first step
-# each rank collects one share of all arrays and adds it up, and in the second it puts the sum into
-# everybody's memory. That is a reduce-scatter and an all-gather, as in a ring, but every message goes
-# straight to its goal.
+# One shot sends (p − 1) · S bytes from each rank. The **two-shot** all-reduce sends less: in the first step each rank
+# collects one share of all arrays and adds it up, and in the second it puts the sum into the memory of every rank.
+# That is a reduce-scatter and an all-gather, as in a ring, but every message goes directly to the rank that needs it.
 #
 # ![What a rank sends on four ranks. One shot: its whole array of S bytes to each of the three others, in one step. Two shots: a quarter to each, then its quarter of the sum to each: two steps, and half of the bytes.](drawings/shots.svg)
 #
@@ -617,7 +616,7 @@ print(f"{len([c for c in ran.calls if c.rank == 0])} collectives on each rank, o
 #
 # <details><summary>1. Why does a token's row go to the rank of the same place in the other node?</summary>
 #
-# So that all network cards of a node carry equally much. The rank there passes the row on over NVLink.
+# This way, all network cards of a node carry the same load. The rank there passes the row on over NVLink.
 # </details>
 #
 # <details><summary>2. What is a node worth in node-limited routing, and why not its best score?</summary>
