@@ -18,7 +18,7 @@
 # Part A counted what a single kernel for attention could save. Here you write that kernel three times: in numba, for
 # tensor cores, and in Triton. Then you write the backward pass.
 #
-# When you are through, you can
+# By the end, you can
 #
 # 1. write attention as one kernel whose scores never leave a register;
 # 2. say what a score costs besides its products, and how to reduce that cost;

@@ -129,8 +129,8 @@ print("whole numbers: four ranks and one process agree to the last bit:", same)
 # all ranks. (In part A, `to_everybody` does not do this, so its ranks differ.)
 #
 # Four ranks are **not** the same as one process with a larger batch if a layer looks at the batch. Batch norm
-# computes its statistics on each rank alone, whereas `SyncBatchNorm` computes them over all ranks. Random
-# numbers, as in dropout, make a difference, too. The detective meets a third case.
+# computes its statistics on each rank alone, whereas `SyncBatchNorm` computes them over all ranks. Random numbers, as
+# in dropout, make a difference, too. The detective at the end of this part meets a third case.
 #
 # ## B2 · Who gets which sample
 #
@@ -206,11 +206,10 @@ plot.picture(axes[0], "With set_epoch most pairs meet about ten times. Without i
 # Without `set_epoch`, two samples meet either in every epoch or never, because the batches are the same 20
 # times.
 #
-# Three more duties come with several ranks. The **loss** that you log is the loss of one rank, so average it
-# over the ranks. All of them must call that all-reduce. **Checkpoints** are written by rank 0 alone, because
-# all ranks have the same weights. If the others read a checkpoint next, they must wait at a barrier first. In
-# **evaluation**, padded samples would count twice, so leave them out, and divide summed losses by summed
-# counts.
+# Several ranks bring three more duties. The **loss** that you log is the loss of one rank, so average it over the
+# ranks. All of them must call that all-reduce. **Checkpoints** are written by rank 0 alone, because all ranks have
+# the same weights. If the others read a checkpoint next, they must wait at a barrier first. In **evaluation**, padded
+# samples would count twice, so leave them out, and divide summed losses by summed counts.
 #
 # ## B3 · When to send
 #
@@ -218,10 +217,10 @@ plot.picture(axes[0], "With set_epoch most pairs meet about ten times. Without i
 # before it ends. They can be sent at once, and their messages travel while the next gradients are computed.
 # So data parallelism costs only the waiting that is left *after* backward.
 #
-# Every all-reduce costs a latency, whatever its size. So gradients are sent together, in **buckets**. The all-reduce
-# of a large bucket starts late, because it waits for its last gradient. Many small buckets pay the latency many
-# times. PyTorch's DDP uses buckets of 25 MiB (1 MiB for the first) and fills them in the reverse order of
-# registration (Li et al., 2020).
+# Every all-reduce takes at least a fixed latency, whatever its size. So gradients are sent together, in **buckets**.
+# The all-reduce of a large bucket starts late, because it waits for its last gradient. Many small buckets pay the
+# latency many times. PyTorch's DDP uses buckets of 25 MiB (1 MiB for the first) and fills them in the reverse order
+# of registration (Li et al., 2020).
 #
 # ![Buckets: the backward pass makes gradients from the last layer to the first. As soon as a bucket is full its all-reduce starts, while the backward pass goes on.](drawings/buckets.svg)
 #

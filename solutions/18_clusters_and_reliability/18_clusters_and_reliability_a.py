@@ -270,7 +270,7 @@ for board, gpus, name in (
 #   neural network on the chip, which recognises congestion.
 # - **Jericho** has deep buffers, for networks of service providers.
 #
-# **InfiniBand** is an open standard of the IBTA. NVIDIA makes most of its switches, since it bought Mellanox.
+# **InfiniBand** is an open standard of the IBTA. NVIDIA makes most of its switches since it bought Mellanox.
 #
 # The radix decides how many hosts two levels can connect. A leaf with k ports has k/2 hosts below and k/2 cables up,
 # and a spine has k ports, so there are at most k leaves.
@@ -487,11 +487,11 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** Whatever the plan, a node must send out its sum of the array and receive the sums of the others, so 2(N −
-# 1)/N of the array must leave it. The ring over all sends little more than that, 62 chunks against 48 per node here.
-# But it sends all of them through *one* NIC, whereas the levels spread them over all eight, with 6 chunks each. 62
-# against 6 is a factor of ten. NCCL (lab 15) avoids it in a different way: it runs several rings at once, which leave
-# a node through different NICs. SHARP goes one step further and adds inside the switch.
+# **Why.** Whatever the plan, a node must contribute its sum of the array and receive the other nodes' sums, so at
+# least 2(N − 1)/N of the array must leave it. The ring over all sends little more than that, 62 chunks against 48 per
+# node here. But it sends all of them through *one* NIC, whereas the levels spread them over all eight, with 6 chunks
+# each. 62 against 6 is a factor of ten. NCCL (lab 15) avoids it in a different way: it runs several rings at once,
+# which leave a node through different NICs. SHARP goes one step further and adds inside the switch.
 #
 # The same gap decides where the parallelisms of lab 17 belong. Tensor parallelism communicates in every
 # layer, so it stays inside a node. Pipeline and data parallelism run between nodes.
@@ -789,8 +789,7 @@ gpulab.plot.bars(
 # **Why.** Runs that were planned and finished got 32 to 43 %. The first two recomputed activations, which is which is
 # a third more work that the formula does not count: reference 4 reports 140 TFLOP/s per GPU, and 105 · 8/6 =
 # 140. Meta reports 38 to 43 % while Llama 3 was running. Over all the hours of its model card the share is lower.
-#      DeepSeek trained in FP8 on H800s, which compute as fast as H100s, so it had up to twice the BF16 peak. If you
-#      plan with the peak, the run takes two to three times as long as planned.
+#      DeepSeek trained in FP8 on H800s, which compute as fast as H100s, so it had up to twice the BF16 peak. A plan that assumes the peak underestimates the time by a factor of two to three.
 #
 # ## 7 · What companies have said
 #

@@ -21,7 +21,7 @@
 # waits for memory. This part is about making fewer passes, making each pass cheaper, and letting many requests share
 # a pass.
 #
-# When you are through, you can
+# By the end, you can
 #
 # 1. generate text so that the model computes each token once, and count what that saves;
 # 2. explain what temperature, top-k and top-p do to a distribution, and in which order they are applied;

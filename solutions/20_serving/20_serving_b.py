@@ -255,7 +255,7 @@ gpulab.plot.lines(
 
 # %% [markdown]
 # **Why.** The model leaves out bandwidth and caches, which MPS shares as well. The line of MIG is flat, but there is
-# a price: when the owner of an instance is idle, its SMs are idle, too.
+# a price: when the owner of an instance is idle, the instance's SMs are idle, too.
 #
 # ## B4 · Bins with two sizes: GPUs and memory
 #
@@ -999,7 +999,7 @@ print(f"in turn {waiting(in_turn(later, 16))}, gang {waiting(gang(later, 16))}, 
 #
 # <details><summary>4. 10 replicas have a utilisation of 100 %, and the target is 50 %. What does the autoscaler ask for, and what is needed?</summary>
 #
-# It asks for 20. The utilisation does not tell how many are needed, because it cannot exceed 100 %.
+# It asks for 20. The utilisation does not show how many are needed, because it cannot exceed 100 %.
 # </details>
 #
 # <details><summary>5. A manifest passes the schema, but its pod restarts every 30 seconds. Why?</summary>

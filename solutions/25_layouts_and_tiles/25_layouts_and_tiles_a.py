@@ -226,8 +226,8 @@ gpulab.plot.fragments(
 )
 
 # %% [markdown]
-# **Why.** The index of a matrix (rows, columns) runs down the columns first, whatever the order in memory. So "the next
-# index" is the next row, and it is the *stride* of the composition that says whether lanes are neighbours in memory.
+# **Why.** The index of a matrix (rows, columns) runs down the columns first, whatever the order in memory. So the
+# next index means the next row, and only the *stride* of the composition says whether lanes are neighbours in memory.
 #
 # ## 3 · What a tile leaves over
 #
@@ -304,8 +304,9 @@ def divide(a, size, stride):
 gpulab.check("layout.divide", divide)
 
 # %% [markdown]
-# **See.** The matrix of 8 × 16 again, divided into four tiles of 32 elements in three ways. A colour is a tile, a number
-# the place within it. Then CuTe's own functions on the examples of this lab. They print sizes and strides as you do.
+# **See.** The matrix of 8 × 16 again, divided into four tiles of 32 elements in three ways. Each colour is a tile,
+# and each number is a place within it. Below the figure, CuTe's own functions compute the examples of this lab. They
+# print sizes and strides as you do.
 
 # %%
 gpulab.need(divide)
@@ -345,8 +346,8 @@ own_algebra()
 #
 # Strides cannot express every useful order. A tile in shared memory is written along its rows and read down its
 # columns, and shared memory has 32 banks of 4 bytes that repeat every 128 bytes (lab 04). In a tile with rows of 128
-# bytes, all elements of a column are in the same bank. Lab 04 padded each row. A **swizzle** does without the
-# additional memory: it permutes the elements within each row, and each row differently.
+# bytes, all elements of a column are in the same bank. Lab 04 padded each row. A **swizzle** needs no additional
+# memory: it permutes the elements within each row, and does so differently in each row.
 #
 # A swizzle (bits, base, shift) takes `bits` bits of an address, starting at bit `base`, and replaces each of them
 # by its XOR with the bit `shift` places above it.
@@ -368,7 +369,7 @@ for address in (0x000, 0x080, 0x100, 0x190):
 # The swizzle (3, 4, 3) on addresses in bytes is the 128-byte swizzle of lab 23's copies. It suits rows of 128 bytes that
 # are accessed 16 bytes at a time.
 #
-# - Four bits, base = 4, stay as they are, because the 16 bytes of one access must lie together.
+# - The lowest four bits (base = 4) stay as they are, because the 16 bytes of one access must lie together.
 # - The next three bits, 4 to 6, choose which of eight pieces of a row is meant, and with it the group of banks.
 # - Bits 7 to 9 are the row modulo 8. Since 4 + 3 = 7, they are the ones that are XORed in.
 #
@@ -376,8 +377,8 @@ for address in (0x000, 0x080, 0x100, 0x190):
 # 128 / 16 = 8 lanes at once. In general they serve 128 / access lanes. Two of these lanes meet in a bank if their
 # addresses differ by a multiple of 128 bytes.
 #
-# **Predict.** Rows of 64 bytes, and lanes that read 16 bytes each down a column. How many of 8 lanes meet in the same
-# bank, without a swizzle?
+# **Predict.** Rows have 64 bytes, and each lane reads 16 bytes of the same column in another row. How many of 8 lanes
+# meet in the same bank, without a swizzle?
 
 # %%
 gpulab.predict("layout.colliding", ...)

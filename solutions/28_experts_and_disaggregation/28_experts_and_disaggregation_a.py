@@ -50,8 +50,8 @@ torch.set_num_threads(1)
 # outside. DeepEP, a library for this exchange, states about 160 GB/s of NVLink and 50 GB/s of InfiniBand for a GPU
 # of an H800 node. So the number of rows that cross between nodes decides how long the exchange takes.
 #
-# **Dispatch** takes tokens to experts. **Combine** brings results back and adds them up, weighted. A plain
-# exchange sends a row for each chosen expert, even where several of them live on the same node.
+# **Dispatch** takes tokens to experts. **Combine** brings their results back and adds them up, each times its weight.
+# A plain exchange sends a row for each chosen expert, even where several of them live on the same node.
 #
 # ![A token of node 0 has four experts on node 1. The plain exchange sends four rows over the network. The other sends one row to the rank of the same place, which passes it on inside the node.](drawings/once_to_a_node.svg)
 #
@@ -285,10 +285,10 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** Eight GPUs read 32 experts each for eight tokens an expert. With 64 GPUs it is 4 experts for 64
-# tokens each: an eighth of the bytes for the same result, and room for more requests. The price is an
-# exchange among 64 GPUs in each layer, whose *latency* counts now. DeepEP has separate kernels for it, which
-# skip the step inside the node.
+# **Why.** With eight GPUs, each reads 32 experts, and each expert gets eight tokens. With 64 GPUs, each reads 4
+# experts, and each expert gets 64 tokens. So a GPU reads an eighth of the bytes for as many requests, and has room
+# for more. The price is an exchange among 64 GPUs in each layer, whose *latency* counts now. DeepEP has separate
+# kernels for it, which skip the step inside the node.
 #
 # ## 5 · Copies of popular experts
 #
@@ -553,8 +553,8 @@ plot.bars(
 gpulab.predict("experts.multimem", ...)
 
 # %% [markdown]
-# **Do.** Write `fastest(ranks, size, latency, rate, switch)`, which chooses the fastest way. No network is
-# needed: it is arithmetic.
+# **Do.** Write `fastest(ranks, size, latency, rate, switch)`, which chooses the fastest way. It needs only arithmetic
+# and no network.
 #
 # - Input: `size` bytes on `ranks` ranks, `latency` seconds for a step, `rate` bytes/s that a rank can send,
 #   and whether the `switch` adds.
@@ -597,11 +597,11 @@ plot.lines(
 # %% [markdown]
 # ## Beyond · Dispatch without waiting for counts
 #
-# This task is open-ended and ungraded. `exchange` sends counts before it sends rows, so each row waits for a
-# message. In decoding that doubles the latency. DeepEP's low-latency kernels give each pair of ranks a buffer
-# with room for the most rows that can come, and the count travels in the flag. The **figure of merit** is the
-# number of exchanges that wait for one another. Naive, a send for each row: hundreds. Reference: 8, counted
-# in the next cell. Bound: 4, because a row takes two hops there and two back.
+# This task is open-ended and ungraded. `exchange` sends counts before it sends rows, so the rows wait for an
+# additional message. In decoding that doubles the latency. DeepEP's low-latency kernels give each pair of ranks a
+# buffer with room for the most rows that can come, and the count travels in the flag. The **figure of merit** is the
+# number of exchanges that wait for one another. Naive, a send for each row: hundreds. Reference: 8, counted in the
+# next cell. Bound: 4, because a row takes two hops there and two back.
 
 # %%
 gpulab.need(dispatch)
@@ -631,7 +631,7 @@ print(f"{len([c for c in ran.calls if c.rank == 0])} collectives on each rank, o
 #
 # <details><summary>4. What does a copy of an expert cost, and what does it bring?</summary>
 #
-# Memory for its weights on one more GPU; half of its tokens leave the busiest one.
+# It costs memory for its weights on one more GPU. In return, half of its tokens leave the busiest GPU.
 # </details>
 #
 # <details><summary>5. When is one shot better than two?</summary>
@@ -661,7 +661,7 @@ gpulab.recap("28")
 #   one.
 # - *More GPUs make a layer's exchange slower, so expert groups should be small.* In decoding, reading weights
 #   costs more than the exchange until the group is large.
-# - *The ring is optimal.* It is in bytes. For small arrays one step counts, not 2 (p − 1).
+# - *The ring is optimal.* In bytes it is. For small arrays the number of steps decides: one instead of 2 (p − 1).
 #
 # ### References
 #
