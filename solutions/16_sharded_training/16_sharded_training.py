@@ -1340,8 +1340,8 @@ gpulab.check("shard.clip", clip)
 # %% [markdown]
 # ### Your answer
 #
-# Answer in three to five sentences. What was wrong, why did it not show without clipping, and which numbers
-# of your own experiment show it? Does the step still go in the gradient's direction?
+# Answer in three to five sentences. What was wrong, why did it not show without clipping, and which numbers from your
+# experiment show it? Does the step still go in the gradient's direction?
 #
 # The answer is worth 2 points, which a person gives: 1 point for the cause, and 1 point for a number that you
 # measured.
