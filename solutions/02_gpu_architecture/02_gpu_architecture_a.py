@@ -53,7 +53,7 @@ gpulab.start("02")
 # A **GPU** uses the wait for other work. A **kernel** is the function that its threads run. An **SM** (streaming
 # multiprocessor) is the GPU's core. It runs threads in groups of 32, called **warps**, and a thread's place in its
 # warp is its **lane**. Thousands of threads are resident with all their registers, and when one warp waits, another
-# one issues an instruction. So the caches may be small, and the chip's area goes into arithmetic and wide memory.
+# one issues an instruction. So the caches can be small, and the chip's area goes into arithmetic and wide memory.
 #
 # **Predict.** An H100 keeps 2,048 threads on each of 132 SMs. An EPYC 9654 runs two on each of 96 cores. How many
 # times as many threads does the GPU hold?
@@ -166,7 +166,7 @@ for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
 #
 # ### Peak, dense and sparse
 #
-# ![Structured sparsity keeps two of every four weights. What is stored is half as many values, and two bits for each that say where it stood.](drawings/two_of_four.svg)
+# ![Structured sparsity keeps two of every four weights. Half as many values are stored, and two bits for each give its position among the four.](drawings/two_of_four.svg)
 #
 # Every lane starts one **FMA** (fused multiply-add) per cycle, and an FMA counts as two operations. So
 #
@@ -456,9 +456,9 @@ gpulab.plot.roofline(points, "A100")
 # %% [markdown]
 # A hollow mark lies on its roof, because it is the most that this product can reach. Each dtype has its own roof.
 #
-# **Why.** With the same sizes, a product can be compute bound in float32 and closer to memory bound in float16,
-# because the roof is higher, although the bytes are halved. Part of the traffic may come from a cache, which has a
-# slope of its own (lab 04). On another GPU the marks keep their intensity, and the roof moves.
+# **Why.** A product of given sizes can be compute bound in float32 but closer to memory bound in float16: the bytes
+# are halved, but the roof is raised by more than that. Part of the traffic may come from a cache, which has a slope
+# of its own (lab 04). On another GPU the marks keep their intensity, and the roof moves.
 #
 # ### What holds a program up
 #
@@ -666,7 +666,7 @@ for link in hardware.LINKS.values():
     print(f"  {link.name:16}{float(link.per_direction) / 1e9:7.1f}{both}")
 
 # %% [markdown]
-# **Do.** Write `break_even(job)`, which says from how many items on the GPU is faster. About 5 lines.
+# **Do.** Write `break_even(job)`, which finds the number of items from which the GPU is faster. About 5 lines.
 #
 # - Input: a dictionary. For each item it has `cpu_s` and `gpu_s` in seconds, and `bytes_in` and `bytes_out`. For the
 #   whole job it has `link`, in B/s one way; `overhead_s`, seconds that are paid once; and `resident`, which is true
@@ -755,9 +755,9 @@ for cpu_sheet in hardware.CPUS.values():
 #
 # ### Peak and seen
 #
-# No program reaches the last bytes per second, because DRAM must be refreshed, rows must be opened, and the bus must
-# change direction. The figure shows which share of the peak a kernel that reads and writes has reached (Erlangen
-# National High Performance Computing Center, gpu-benches; for the T4 Jia et al., 2019).
+# No program reaches the full bandwidth, because DRAM must be refreshed, rows must be opened, and the bus must change
+# direction. The figure shows what share of the peak a kernel that reads and writes has reached (Erlangen National
+# High Performance Computing Center, gpu-benches; for the T4 Jia et al., 2019).
 
 # %%
 seen = {
@@ -785,8 +785,9 @@ gpulab.plot.bars(seen, "% of the peak bandwidth")
 #
 # In a **GH200**, a Grace CPU and an H100 are joined by NVLink-C2C, with 450 GB/s each way. Both use the same
 # addresses, and the hardware keeps them **coherent**: each reads what the other has written, and no program has to
-# copy it (NVIDIA Grace Hopper whitepaper). So a model may be larger than the GPU's memory. The other weights stay with
-# the CPU, and the GPU reads them over the link, seven times as fast as over PCIe 5.0, though far slower than its own.
+# copy it (NVIDIA Grace Hopper whitepaper). So a model may be larger than the GPU's memory. The remaining weights stay
+# with the CPU. The GPU reads them over the link, seven times as fast as over PCIe 5.0, but far more slowly than from
+# its own memory.
 #
 # **Predict.** The weights of a model take 140 GB. 96 GB of them are in the GPU's memory (4 TB/s), and 44 GB are with
 # the CPU. The GPU reads both parts at the same time. How many milliseconds does it take?
@@ -971,8 +972,8 @@ for billions in (7, 70):
 #
 # **Energy of training** is GPU-hours × power. Llama 2 70B took 1,720,320 hours on A100s of at most 400 W (Touvron et
 # al., 2023, table 2). That is 1,720,320 h · 0.4 kW = 688 MWh, an energy and not a power. The table states 291 t of
-# CO₂, which is 0.42 kg per kWh. GPT-3 took an estimated 1,287 MWh (Patterson et al., 2021), so a tenth more
-# efficiency would have saved over a hundred.
+# CO₂, which is 0.42 kg per kWh. GPT-3 took an estimated 1,287 MWh (Patterson et al., 2021), so using a tenth less
+# would have saved over 100 MWh.
 #
 # ### Which GPU for which work
 #
@@ -1099,8 +1100,8 @@ gpulab.plot.bars(
 
 # %% [markdown]
 # **Why.** Intel's own two figures for Hala Point give 7.7, and not 15. So the 15 must belong to another load, at
-# another power. Ask of every efficiency whether it was measured together with the peak beside it. Light is already
-# in use for links, because it loses little over long distances.
+# another power. For every efficiency, ask whether it was measured together with the peak printed beside it. Light is
+# already in use for links, because it loses little over long distances.
 #
 # ## 12 · In your pocket and on your desk
 #
@@ -1109,8 +1110,8 @@ gpulab.plot.bars(
 #
 # ![Three places for a GPU: a card with memory of its own behind PCIe, a laptop's chip that shares memory with the CPU, and a phone's with a few watts.](drawings/pocket.svg)
 #
-# Phones draw in **tiles**. The simplest way to draw takes one thing after the other, wherever it is on the screen. Then
-# depths and colours go to DRAM and back, as far as no cache holds them. Arm's Mali and Qualcomm's Adreno first sort
+# Phones draw in **tiles**. The simplest way to draw takes one thing after the other, wherever it is on the screen.
+# Then depths and colours go to DRAM and back, unless a cache holds them. Arm's Mali and Qualcomm's Adreno first sort
 # all things by the tile of the screen that they fall on. They draw one tile after the other on the chip, and store
 # only the finished colours (Arm, *Tile-based rendering*; Mali's tiles have 16 × 16 pixels).
 #
@@ -1168,8 +1169,8 @@ gpulab.plot.bars(
 # An M3 Ultra has up to 512 GB of unified memory with 819 GB/s, a quarter of an H100's bandwidth (Apple, Mac Studio
 # specifications, 2025).
 #
-# **Predict.** An H100 holds 80 GB of a model's weights, and reads the rest from its host over PCIe 5.0 (63 GB/s). From
-# how many GB of weights does an M3 Ultra read them faster?
+# **Predict.** An H100 holds 80 GB of a model's weights, and reads the rest from its host over PCIe 5.0 (63 GB/s).
+# Above how many GB of weights is an M3 Ultra faster?
 
 # %%
 gpulab.predict("arch.overtake", ...)
@@ -1200,8 +1201,8 @@ gpulab.plot.lines(
 # **Why.** A large memory of middling speed beats a fast one that is too small. This is what unified memory is good for:
 # one user, a large model, and no batch. With a batch the arithmetic counts, and there an H100 is far ahead.
 #
-# **Jetson** boards for robots share one memory, too. The "275 TOPS" of an AGX Orin are int8, sparse, and count GPU and
-# DLA together.
+# **Jetson** boards for robots share one memory, too. The "275 TOPS" of an AGX Orin are int8 with 2:4 sparsity, and
+# they add up the GPU and the DLA, a separate unit for neural networks.
 
 # %%
 orin = hardware.find("AGX Orin")

@@ -481,10 +481,10 @@ gpulab.show(after, view="lanes")
 # %% [markdown]
 # ### Your answer
 #
-# Answer in three to five sentences: what made `two_paths_by_lane` cost more than `two_paths`, and why would a
-# version that computes both paths and selects one result hardly be cheaper, although its branches are all
-# uniform? Use at least two counts from your own reports. A person reads your answer and gives 1 point for the
-# cause and 1 point for counts of your own that fit it.
+# Answer in three to five sentences: what made `two_paths_by_lane` cost more than `two_paths`, and why would a version
+# that computes both paths and selects one result hardly be cheaper, although its branches are all uniform? Use at
+# least two counts from your own reports. A person reads your answer and gives 1 point for the cause and 1 point for
+# counts from your reports that fit it.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "divergence-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # **2 points:** In `two_paths_by_lane`, 16 lanes of every warp grow and 16 decay, so each warp runs both paths one
@@ -635,11 +635,11 @@ for gpu in ("T4", "A100", "H100"):
 # all of them have arrived. An ordinary launch has no barrier between blocks. Blocks run in any order, and those
 # that do not fit wait for others to end, so a kernel that waits for all of them could wait forever.
 #
-# ![Cells of a rod are computed from their neighbours. Within one launch some threads would already read new values; between two launches everybody is done, so each step reads one array and writes the other.](drawings/two_launches.svg)
+# ![Cells of a rod are computed from their neighbours. Within one launch some threads would already read new values; between two launches all threads are done, so each step reads one array and writes the other.](drawings/two_launches.svg)
 #
-# What does order the whole grid is the **end of a launch**. Launches on the same **stream**, a queue of work for
-# the device, run one after the other, and each sees all that the previous one has written. (You have used one
-# stream all along.) Python does not wait: a launch returns at once, whereas a copy back to the host waits.
+# What orders the whole grid is the **end of a launch**. Launches on the same **stream**, a queue of work for the
+# device, run one after the other, and each sees all that the previous one has written. (You have used one stream all
+# along.) Python does not wait: a launch returns at once, whereas a copy back to the host waits.
 #
 # **Predict.** A rod of n cells cools: in each step, a cell's temperature moves towards that of its neighbours. A
 # first program has one kernel that computes the step from `old` into `new`, and one that copies `new` back into
@@ -726,7 +726,7 @@ picture(ax, "The hot cells 80 to 119 cool, and the heat spreads to both sides.")
 # block have in common. Its author left the barrier out of the loop, "because a warp runs in lockstep anyway". Run
 # the cell to see that the sums are right nevertheless.
 #
-# ![A sum of eight numbers as a tree: four additions, then two, then one. A barrier stands between the levels because each reads what others wrote.](drawings/tree.svg)
+# ![A sum of eight numbers as a tree: four additions, then two, then one. There is a barrier between the levels, because each level reads what other threads wrote.](drawings/tree.svg)
 
 
 # %%
@@ -827,11 +827,11 @@ gpulab.trace(block_sum[8, 256], values, sums, threads=[0, 64])
 # have nothing to do and only the last five rounds split one. One thread that adds all 256 numbers splits a single
 # warp, but for 256 rounds, not 8.
 #
-# The barrier is outside the `if`, because CUDA asks all threads of a block to reach the same one. Inside it, the
-# sum may still be right, since a barrier does not wait for threads that have returned, but nothing promises this.
+# The barrier is outside the `if`, because CUDA asks all threads of a block to reach the same one. Inside it, the sum
+# may still be right, since a barrier does not wait for threads that have returned, but CUDA does not guarantee this.
 # With another barrier after the loop, some threads would wait there, others inside the `if`.
 #
-# Nothing is promised inside one warp, either (lab 05).
+# The order of threads inside one warp is not guaranteed, either (lab 05).
 
 # %% [markdown]
 # ## 8 · Copies
@@ -1003,9 +1003,9 @@ for name in hardware.names():
 # memory for later. `memory_allocated()` is the memory that tensors use, whereas `memory_reserved()` is all that
 # PyTorch holds. `empty_cache()` returns the memory that no tensor uses to the driver, but it frees no tensor.
 #
-# A kernel of your own can become an operator of PyTorch, which is called an **extension**. In the next cell,
-# `torch.library` registers your `saxpy` with the types of its arguments and with the argument that it changes.
-# PyTorch needs no more than this to call it from a graph. Lab 07 shows other ways.
+# Your kernel can become an operator of PyTorch, which is called an **extension**. In the next cell, `torch.library`
+# registers your `saxpy` with the types of its arguments and with the argument that it changes. PyTorch needs no more
+# than this to call it from a graph. Lab 07 shows other ways.
 
 # %%
 try:

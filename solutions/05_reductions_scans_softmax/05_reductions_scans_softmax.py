@@ -771,7 +771,7 @@ def blelloch(a, out):
         cuda.syncthreads()
         distance *= 2
     distance = 64
-    while distance > 0:  # down: the middle of each next stretch gets what stands before it
+    while distance > 0:  # down: the middle of each next stretch gets the sum of everything before it
         k = 2 * distance * (t + 1) - 1
         if k + distance < 256:
             s[k + distance] += s[k]

@@ -1046,7 +1046,7 @@ for metric in ("global_load_sectors", "shared_load_bytes", "barriers_per_warp"):
 # 1. read the tile as `w_tile[k, tx]`, and change the load so that this is right;
 # 2. keep the loads as they are, and change one number.
 #
-# Compare the cycles of both. The next cell is free for your experiments.
+# Compare the cycles of both. Use the next cell for experiments.
 
 # %%
 # Your experiments.

@@ -109,9 +109,9 @@ roofline(
 #
 # ![mma.m16n8k16: a warp multiplies a 16 × 16 piece of A by a 16 × 8 piece of B. Each of the 32 lanes holds 8 numbers of A, 4 of B and 4 of the result.](drawings/fragments.svg)
 #
-# `wmma` (warp matrix multiply-accumulate) is the portable way of CUDA C++. A **fragment** is a small matrix that is
-# spread over the registers of a warp. CUDA does not say which lane holds which element. All 32 lanes make these calls
-# together:
+# `wmma` (warp matrix multiply-accumulate) is CUDA C++'s portable interface to tensor cores. A **fragment** is a small
+# matrix that is spread over the registers of a warp. CUDA does not say which lane holds which element. All 32 lanes
+# make these calls together:
 #
 #     wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> left;   // or matrix_b
 #     wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
@@ -132,8 +132,8 @@ roofline(
 #
 # - Input: A (m × k) and B (k × n), float16, stored row by row. m, k and n are multiples of 16, and k may be 0.
 #   Output: C, float32.
-# - Launch: a block is one warp. It computes the 16 × 16 outputs from row 16 · `blockIdx.y` and column 16 ·
-#   `blockIdx.x` on.
+# - Launch: a block is one warp. It computes 16 × 16 outputs, which start at row 16 · `blockIdx.y` and column 16 ·
+#   `blockIdx.x`.
 # - **Budget:** each fragment loaded once, and at most a quarter of the instructions that the float32 lanes would need
 #   at least, which is one for each 32 multiply-adds. Full marks need both.
 
@@ -209,11 +209,11 @@ for name, report in (("float32 lanes", on_lanes), ("wmma", on_cores)):
 
 # %% [markdown]
 # **Why.** One `mma_sync` does 16³ = 4,096 multiply-adds, which are 4,096 / 32 = 128 for each lane of the warp. So
-# issuing instructions is no longer the limit. Feeding is. Here each fragment is loaded from global memory and used
-# once, which costs 1/4 byte for each multiply-add. An A100's SM does 1,024 of them in a clock and would want 256
-# bytes. Its share of the DRAM bandwidth is 13 bytes (2,039 GB/s over 108 SMs and 1.41 GHz). So tiles and register
-# blocks are even more necessary than before. (PTX does not define which lane loads what. The report counts a
-# fragment's load as one request that moves its bytes once.)
+# issuing instructions is no longer the limit. Feeding the tensor cores is. Here each fragment is loaded from global
+# memory and used once, which costs 1/4 byte for each multiply-add. An A100's SM does 1,024 of them in a clock and
+# would want 256 bytes. Its share of the DRAM bandwidth is 13 bytes (2,039 GB/s over 108 SMs and 1.41 GHz). So tiles
+# and register blocks are even more necessary than before. (PTX does not define which lane loads what. The report
+# counts a fragment's load as one request that moves its bytes once.)
 #
 # ## 3 · Who holds what
 #
@@ -237,16 +237,16 @@ for name, report in (("float32 lanes", on_lanes), ("wmma", on_cores)):
 gpulab.predict("gemm.held", ...)
 
 # %% [markdown]
-# The two halves of b[0] are below each other in B. In memory they are neighbours if B is stored column by column.
-# That is how a layer stores its weights: W has the shape (outputs, inputs), and y = x·Wᵀ. So B is Wᵀ, and a column of
-# B is a row of W.
+# The two halves of b[0] are in the same column of B, one below the other. In memory they are neighbours if B is
+# stored column by column. That is how a layer stores its weights: W has the shape (outputs, inputs), and y = x·Wᵀ. So
+# B is Wᵀ, and a column of B is a row of W.
 #
 # **Do.** Complete the kernel `lanes`, which computes y = x·Wᵀ. About 12 lines.
 #
 # - Input: x (m × k) and w (n × k), float16, stored row by row. m and k are multiples of 16, n is a multiple of 8, and
 #   k may be 0. Output: y (m × n), float32.
-# - Launch: a block is one warp. It computes the 16 × 8 outputs from row 16 · `blockIdx.y` and column 8 · `blockIdx.x`
-#   on.
+# - Launch: a block is one warp. It computes 16 × 8 outputs, which start at row 16 · `blockIdx.y` and column 8 ·
+#   `blockIdx.x`.
 # - `mma(d, a, b)` is given. A pointer to pairs of halves is `(const unsigned*)x`.
 # - **Budget:** 6 load requests for each `mma`, so two halves at a time; fewer instructions than the multiply-adds
 #   alone would take on the float32 lanes. Full marks need both.
@@ -312,8 +312,9 @@ gpulab.show("gemm.lanes", lanes, view="accesses")
 # different offset. There are two solutions.
 #
 # **Pad the data.** Zeros along k add nothing to a sum. Since version 11, cuBLAS uses tensor cores for any size, but
-# sizes decide how well. In float16 rows should be multiples of at least 16 bytes, or 8 elements. On an A100 multiples
-# of 128 bytes are best (NVIDIA, *Matrix Multiplication Background*). GPT-2's vocabulary has 50,257 entries.
+# how fast they are still depends on the size. In float16 rows should be multiples of at least 16 bytes, or 8
+# elements. On an A100 multiples of 128 bytes are best (NVIDIA, *Matrix Multiplication Background*). GPT-2's
+# vocabulary has 50,257 entries.
 #
 # **Predict.** What is the least multiple of 64 that holds this vocabulary?
 
@@ -330,8 +331,8 @@ gpulab.predict("gemm.padded", ...)
 #
 # - Input and output: as for `fragments`, but m and n are multiples of 64, and k is any number, including odd ones and
 #   0.
-# - Launch: blocks of (32, 4) threads, so four warps. A block computes the 64 × 64 outputs from row 64 · `blockIdx.y`
-#   and column 64 · `blockIdx.x` on. Each warp has a quarter of them, 32 × 32, in four accumulators.
+# - Launch: blocks of (32, 4) threads, so four warps. A block computes 64 × 64 outputs, which start at row 64 ·
+#   `blockIdx.y` and column 64 · `blockIdx.x`. Each warp has a quarter of them, 32 × 32, in four accumulators.
 # - **Budget:** as many bytes loaded as tiles of 64 need, 1/8 byte from shared memory for each multiply-add, and no
 #   bank conflicts. Full marks need all three.
 
@@ -457,8 +458,8 @@ print(f"its test, k = 32, numbers around 0: error {error(steady_first_try, 32, n
 gpulab.check("gemm.steady", steady_first_try, attempt=False)
 
 # %% [markdown]
-# **Do.** Find out how the error depends on k. The next cell is free for this. Then write the corrected kernel
-# `steady`.
+# **Do.** Find out how the error depends on k. Use the next cell for your measurements. Then write the corrected
+# kernel `steady`.
 #
 # - Input, output and launch: as for `fragments`. The factors stay float16, and the tensor cores do the adding.
 # - **Budget:** at most a quarter of the instructions that the float32 lanes would need at least, as for `fragments`.

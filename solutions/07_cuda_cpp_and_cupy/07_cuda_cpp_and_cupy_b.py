@@ -109,8 +109,8 @@ for name, run in (
 # In inference, a **batch norm** with a ReLU computes max((x − mean) / √(var + eps) · gamma + beta, 0). It works on a
 # matrix of n rows, and each of its c columns has its own mean, variance, gamma and beta. Most of this arithmetic does
 # not depend on x. **Folding** does that part in advance, so that each column needs only one factor and one shift.
-# Behind a convolution even these two disappear into its weights and bias. (The order matters: convolution, norm,
-# ReLU. A norm behind a ReLU cannot be folded.)
+# After a convolution, even these two can be folded into its weights and bias. (The order matters: convolution, norm,
+# ReLU. A norm after a ReLU cannot be folded.)
 #
 # **Do.** Write the host function `normalise(x, mean, var, gamma, beta, out)`, which makes and launches
 # ElementwiseKernels. About 12 lines.
@@ -190,8 +190,8 @@ plot.bars(
 #
 # A **ReductionKernel** takes four expressions. The **map** sees the inputs. The **reduce** expression combines two
 # mapped values, which are always called `a` and `b`. The **post-map** sees the reduced value, called `a`, and assigns
-# the output. The **identity** is the value with which the reduction starts. CuPy writes the tree in shared memory
-# that you built by hand in lab 05.
+# the output. The **identity** is the value with which the reduction starts. From them CuPy generates the tree in
+# shared memory that you wrote by hand in lab 05.
 
 # %%
 largest = cp.ReductionKernel(
@@ -281,8 +281,8 @@ plot.bars(
 #
 # A GPU has **engines** that work at the same time: one that copies in, one that copies out, and the SMs. In the model
 # of this lab an operation starts as soon as its stream, its engine and the events that it waits for allow it. Each
-# engine works in the order in which operations were issued. Each of the three stages takes a time of 1 for all data,
-# so in c chunks it takes 1/c per chunk.
+# engine handles its operations in the order in which they were issued. Each of the three stages takes a time of 1 for
+# all data, so in c chunks it takes 1/c per chunk.
 #
 # **Predict.** How long do 8 chunks take if they overlap as well as they can? And how long do they take with a single
 # copy engine for both directions, if each chunk's copy in, kernel and copy out are issued before those of the next
@@ -388,10 +388,10 @@ gpulab.check("cupy.pipeline", by_engine, attempt=False)
 # Everything starts at once, so kernels compute on data that have not arrived yet. On a GPU the copies may be slightly
 # ahead, and the result may be right for months. Only events or a shared stream guarantee it.
 #
-# **Why.** With one stream per buffer you need no events, because the next copy into a buffer is behind the last copy
-# out of it. One stream per engine works as well, with two events for each chunk. More chunks bring the time closer to
-# 1, until the overhead of a copy or a launch is as large as the chunk. The longest stage sets the pace. Two kernels
-# on two streams overlap only if the first leaves SMs free.
+# **Why.** With one stream per buffer you need no events, because the next copy into a buffer waits in the queue
+# behind the last copy out of it. One stream per engine works as well, with two events for each chunk. More chunks
+# bring the time closer to 1, until the overhead of a copy or a launch is as large as the chunk. The longest stage
+# sets the pace. Two kernels on two streams overlap only if the first leaves SMs free.
 #
 # ## 5 · What a graph saves
 #
@@ -444,7 +444,7 @@ for way in calls:
 # therefore has a **memory pool**, as PyTorch does: freed memory stays in the pool and is used for the next array that
 # fits. Sizes are rounded up to multiples of 512 bytes.
 #
-# ![A pool keeps freed blocks. A new array takes a kept block that is large enough; only when there is none is the device asked.](drawings/pool.svg)
+# ![A pool keeps freed blocks. A new array takes a kept block that is large enough. The pool asks the device only when there is none.](drawings/pool.svg)
 #
 # **Predict.** Three arrays of 1,000,000 bytes are made and freed one after the other. How many bytes does the pool
 # hold after that?
@@ -514,7 +514,7 @@ plot.picture(
 # | **pinned** | pages that stay in their place | the GPU copies directly (DMA): full speed, asynchronous; less memory is left for the system |
 # | **unified** | one address for both sides | pages move when they are touched; a first touch costs a page fault |
 # | stream-ordered pool (`cudaMallocAsync`) | the driver's own pool | freeing waits for a stream, not for the CPU |
-# | virtual memory management (`cuMemCreate`, `cuMemMap`) | addresses and pages are managed apart | arrays can grow in place |
+# | virtual memory management (`cuMemCreate`, `cuMemMap`) | addresses and pages are managed separately | arrays can grow in place |
 
 # %%
 pinned = cp.cuda.alloc_pinned_memory(4 * 1000)
@@ -534,7 +534,7 @@ print("from pinned memory:", on_device.get()[-1])
 # A convolution layer with K filters of C × r × r takes K · C · r² products for each output pixel. The three ways
 # below compute the same sums. They differ in what they store and in how many products they take.
 #
-# ![Three ways to a convolution: sums where the filter stands, one large product after the patches have been laid out as rows, and fewer products by Winograd's trick.](drawings/convolution.svg)
+# ![Three ways to compute a convolution: a sum at each position of the filter, one large product after the patches have been laid out as rows, and fewer products by Winograd's trick.](drawings/convolution.svg)
 #
 # - **im2col** writes the r² · C inputs of every output pixel into a column. Then the layer is one matrix product. An
 #   *implicit* GEMM builds these columns in shared memory and never writes them to global memory.
@@ -656,9 +656,9 @@ plot.picture(
 #
 # A library tries several ways and remembers the best: `torch.backends.cudnn.benchmark = True` times the algorithms at
 # the first call with each shape. With `deterministic = True` it only tries algorithms that repeat their results, but
-# it may choose another of them next time, with other last bits. For reproducible runs leave it off, and use
-# `torch.use_deterministic_algorithms(True)`. Some algorithms need **workspace**, which is memory besides input and
-# output, and they are not used where there is too little.
+# next time it may choose another of them, whose results differ in the last bits. For reproducible runs leave it off,
+# and use `torch.use_deterministic_algorithms(True)`. Some algorithms need **workspace**, which is memory besides
+# input and output, and they are not used where there is too little.
 #
 # ## 8 · Who has written it already
 #
@@ -706,12 +706,11 @@ print(f"measured here: {rate / 1e9:,.0f} GFLOP/s in float32 · A100's peak: {pea
 
 # %% [markdown]
 # **cuBLAS counts in columns.** It keeps the convention of Fortran, for which the first BLAS was written: the elements
-# of a column are neighbours, and the **leading dimension** `ld` is the distance from one column to the next.
-# NumPy, CuPy and PyTorch keep rows together.
+# of a column are neighbours, and the **leading dimension** `ld` is the distance from one column to the next. NumPy,
+# CuPy and PyTorch store a matrix row by row.
 #
-# **Predict.** The numbers 1 to 6 are stored one after the other: as a matrix of two rows, rows together, 1, 2, 3
-# and 4, 5, 6. cuBLAS reads the same memory as a matrix of three rows with `ld` = 3. What does it find in its row 0 and
-# column 1?
+# **Predict.** The numbers 1 to 6 are stored one after the other. For NumPy they are the rows 1, 2, 3 and 4, 5, 6.
+# cuBLAS reads the same memory as a matrix of three rows with `ld` = 3. What does it find in its row 0 and column 1?
 
 # %%
 gpulab.predict("cupy.column", ...)
@@ -725,12 +724,12 @@ def as_cublas_reads(memory, rows, cols, ld):
     return np.array([[memory[i + j * ld] for j in range(cols)] for i in range(rows)])
 
 
-print("rows together:\n", stored.reshape(2, 3))
+print("row by row:\n", stored.reshape(2, 3))
 print("as cuBLAS reads it:\n", as_cublas_reads(stored, 3, 2, 3))
 gpulab.predict("cupy.column", measured=as_cublas_reads(stored, 3, 2, 3)[0, 1])
 
 # %% [markdown]
-# ![The numbers 1 to 6 in memory. With rows together they are a matrix of two rows and three columns. Read in columns the same memory is the transposed matrix.](drawings/column_order.svg)
+# ![The numbers 1 to 6 in memory. Stored row by row they are a matrix of two rows and three columns. Read in columns the same memory is the transposed matrix.](drawings/column_order.svg)
 #
 # cuBLAS sees the transposed matrix. You need no copy to put this right, because (A B)ᵀ = Bᵀ Aᵀ: if you give it your B
 # as the first matrix and your A as the second, it computes the transposed product in its own order, and that is your C
@@ -742,7 +741,7 @@ gpulab.predict("cupy.column", measured=as_cublas_reads(stored, 3, 2, 3)[0, 1])
 # least the number of rows of its matrix *as it is stored*, before op.
 #
 # **Do.** Write `gemm(rows, cols, inner, pitch_a, pitch_b, pitch_c, b_transposed)`, which plans a call of cuBLAS for
-# matrices of yours, with rows together. About 5 lines.
+# matrices that are stored row by row. About 5 lines.
 #
 # - Wanted: C = A · B. A is `rows` × `inner`, and C is `rows` × `cols`. B is `inner` × `cols`. If `b_transposed` is true,
 #   B is stored as `cols` × `inner` instead, as the weights of PyTorch's `nn.Linear` are.
@@ -772,8 +771,9 @@ gpulab.need(gemm)
 gemm(8, 4096, 1024, 1024, 1024, 4096, True)
 
 # %% [markdown]
-# **Why.** Nobody copies a matrix to turn it round: the flags and the order of the operands say all that the library
-# must know. The same goes for the pitches, so a slice of a larger matrix needs no copy either.
+# **Why.** There is no need to copy a matrix in order to transpose it, because the flags and the order of the operands
+# tell the library all that it needs. The same goes for the pitches, so a slice of a larger matrix needs no copy
+# either.
 
 # %% [markdown]
 # ## Beyond · Unequal stages
@@ -827,8 +827,7 @@ print(f"{merit([1]):.2f}  {merit([1 / 8] * 8):.2f}")
 # order stay the same.
 # </details>
 #
-# <details><summary>4. <code>nvidia-smi</code> shows 20 GB in use, but your arrays have 5. Where are the
-# others?</summary>
+# <details><summary>4. <code>nvidia-smi</code> shows 20 GB in use, but your arrays have 5. Where are the other 15?</summary>
 #
 # They are in the memory pool, freed but kept for the next array. `free_all_blocks()` gives them back.
 # </details>
@@ -854,7 +853,7 @@ gpulab.recap("07")
 # | capture a graph | `stream.begin_capture()`, `graph = stream.end_capture()`, `graph.launch()` |
 # | know the time of a pipeline of c chunks, equal stages | (c + 2) / c, with three buffers |
 # | see what the pool holds | `cp.get_default_memory_pool().total_bytes()` |
-# | multiply matrices with rows together by cuBLAS | give it B first and A second, and swap m and n |
+# | multiply matrices stored row by row with cuBLAS | give it B first and A second, and swap m and n |
 # | get pinned memory | `cp.cuda.alloc_pinned_memory(bytes)` |
 #
 # ### Claims you will meet, and what is right

@@ -440,7 +440,7 @@ gpulab.check("mixed.recipe", recipe)
 # ### Your answer
 #
 # Answer in three to five sentences. What slowed the run down? By about which factor was its first update too small,
-# and which number of your own experiment shows it? Why would clipping to 1 do so little harm in FP32? A person reads
+# and which number from your experiment shows it? Why would clipping to 1 do so little harm in FP32? A person reads
 # your answer and gives 1 point for the cause and 1 point for a number that you measured.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "recipe-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}

@@ -20,7 +20,7 @@
 # are written to memory and read back, although they live for two operations only. Here you get the same result
 # without ever storing them.
 #
-# When you are through, you can
+# By the end, you can
 #
 # 1. say what attention costs in FLOPs, bytes and memory, and which of these costs FlashAttention changes;
 # 2. compute attention on separate parts of the keys and merge the results;

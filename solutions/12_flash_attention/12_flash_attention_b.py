@@ -18,7 +18,7 @@
 # Part A counted what a single kernel for attention could save. Here you write that kernel three times: in numba, for
 # tensor cores, and in Triton. Then you write the backward pass.
 #
-# When you are through, you can
+# By the end, you can
 #
 # 1. write attention as one kernel whose scores never leave a register;
 # 2. say what a score costs besides its products, and how to reduce that cost;
@@ -46,7 +46,7 @@ gpulab.start("12")
 # ## 1 · A thread for each query
 #
 # Online softmax can take the keys of a row one by one. Here each query has its own thread, which keeps q, the
-# unfinished output, m and s in **registers**. For a key with score x the thread computes
+# unfinished output, the largest score m and the sum s in **registers**. For a key with score x the thread computes
 #
 # > larger = max(m, x), old = exp(m − larger), weight = exp(x − larger)
 #
@@ -252,7 +252,7 @@ print(f"1 + 1/2 + … + 1/{m} = {sum(1 / j for j in range(1, m + 1)):.1f}")
 # **Why.** One exponential per score is left, and 1 is the minimum. A warp rescales when the maximum of *any* of its
 # 32 rows grows. Real kernels rescale once for a tile of 64 or 128 keys, and divide once at the end. On tensor cores,
 # that matters more: every operation that is not part of a product counts sixteen times as much there (312 against
-# 19.5 TFLOP/s on an A100). The first point of FlashAttention-2 was to need fewer such operations.
+# 19.5 TFLOP/s on an A100). The first aim of FlashAttention-2 was to need fewer such operations.
 #
 # ## 3 · On tensor cores
 #
@@ -591,9 +591,9 @@ print(f"products: {mine['matrix_flops'] / (2 * n * m * D):.0f} of {2 * n * m * D
 
 # %% [markdown]
 # **Why.** dK and dV are sums over queries, but dQ is a sum over keys. A kernel divides one of the two loops among its
-# blocks. A sum over that loop then needs all blocks, so it is added atomically or computed in a second pass.
-# FlashAttention-2 gives each block a tile of *keys* and adds dQ with atomics, so the last bits of dQ differ from run
-# to run.
+# blocks. Then a sum over that loop has a part in every block, so the parts are added atomically, or the sum is
+# computed in a second pass. FlashAttention-2 gives each block a tile of *keys* and adds dQ with atomics, so the last
+# bits of dQ differ from run to run.
 #
 # ## 6 · Other ways to save memory
 #
@@ -711,11 +711,11 @@ plot.bars(
 # are computed. A third group only loads, through TMA (**warp specialisation**; lab 23 has both). For FP8,
 # version 3 spreads outliers with a Hadamard transform (lab 09) and scales block by block.
 #
-# **FlashAttention-4 (2026)** is for the B200, whose products are twice as fast again, with exponentials as before
-# (T. Zadouri et al., 2026). A score's exponential now takes as long as its products, so taking turns is no longer
-# enough. Version 4 computes some exponentials as polynomials on the float32 lanes. It also rescales only where a
-# maximum has grown enough to matter: it does what `seldom` does, but with a threshold. In lab 26 you write both, and
-# the division of work of version 3.
+# **FlashAttention-4 (2026)** is for the B200, whose products are twice as fast again, while its exponentials are not
+# faster (T. Zadouri et al., 2026). A score's exponential now takes as long as its products, so taking turns is no
+# longer enough. Version 4 computes some exponentials as polynomials on the float32 lanes. It also rescales only where
+# a maximum has grown enough to matter: it does what `seldom` does, but with a threshold. In lab 26 you write both,
+# and the division of work of version 3.
 #
 # ## 8 · What was published
 #

@@ -1290,7 +1290,7 @@ print(
 )
 
 # %% [markdown]
-# **Do.** Find out what a file of this model must contain, and what the report counts. The next cell is free, and
+# **Do.** Find out what a file of this model must contain, and what the report counts. Use the next cell for this.
 # `packed.state_dict()` is a good place to start. Then write `size(entries)`, which returns the bytes of a model's
 # state. About 6 lines.
 #

@@ -22,7 +22,7 @@
 #
 # In this lab every process is a real process on this machine, and every message that you send is counted.
 #
-# When you are through, you can
+# By the end, you can
 #
 # 1. write programs of several ranks that do not wait for each other forever;
 # 2. say how many bytes each rank must at least send in a collective operation;

@@ -96,10 +96,9 @@ print(f"largest difference to one process: {(together[0] - alone).abs().max():.1
 gpulab.predict("parallel.bitwise", measured=100 * float((together[0] == alone).float().mean()))
 
 # %% [markdown]
-# **Why.** Floating-point sums depend on the order of their terms. Four partial sums that are added afterwards
-# are a different order from one long sum, so the two are rounded differently. If all sums are exact, nothing
-# is rounded and the results agree. The next cell shows this with small whole numbers and a number of samples
-# that is a power of two:
+# **Why.** Floating-point sums depend on the order of their terms. Adding four partial sums takes the terms in a
+# different order from one long sum, so the two are rounded differently. If all sums are exact, nothing is rounded and
+# the results agree. The next cell shows this with small whole numbers and a number of samples that is a power of two:
 
 
 # %%
@@ -130,8 +129,8 @@ print("whole numbers: four ranks and one process agree to the last bit:", same)
 # all ranks. (In part A, `to_everybody` does not do this, so its ranks differ.)
 #
 # Four ranks are **not** the same as one process with a larger batch if a layer looks at the batch. Batch norm
-# computes its statistics on each rank alone, whereas `SyncBatchNorm` computes them over all ranks. Random
-# numbers, as in dropout, make a difference, too. The detective meets a third case.
+# computes its statistics on each rank alone, whereas `SyncBatchNorm` computes them over all ranks. Random numbers, as
+# in dropout, make a difference, too. The detective at the end of this part meets a third case.
 #
 # ## B2 · Who gets which sample
 #
@@ -207,11 +206,10 @@ plot.picture(axes[0], "With set_epoch most pairs meet about ten times. Without i
 # Without `set_epoch`, two samples meet either in every epoch or never, because the batches are the same 20
 # times.
 #
-# Three more duties come with several ranks. The **loss** that you log is the loss of one rank, so average it
-# over the ranks. All of them must call that all-reduce. **Checkpoints** are written by rank 0 alone, because
-# all ranks have the same weights. If the others read a checkpoint next, they must wait at a barrier first. In
-# **evaluation**, padded samples would count twice, so leave them out, and divide summed losses by summed
-# counts.
+# Several ranks bring three more duties. The **loss** that you log is the loss of one rank, so average it over the
+# ranks. All of them must call that all-reduce. **Checkpoints** are written by rank 0 alone, because all ranks have
+# the same weights. If the others read a checkpoint next, they must wait at a barrier first. In **evaluation**, padded
+# samples would count twice, so leave them out, and divide summed losses by summed counts.
 #
 # ## B3 · When to send
 #
@@ -219,10 +217,10 @@ plot.picture(axes[0], "With set_epoch most pairs meet about ten times. Without i
 # before it ends. They can be sent at once, and their messages travel while the next gradients are computed.
 # So data parallelism costs only the waiting that is left *after* backward.
 #
-# Every all-reduce costs a latency, whatever its size. So gradients are sent together, in **buckets**. A large
-# bucket starts late, because it waits for its last gradient. Many small buckets pay the latency many times.
-# PyTorch's DDP uses buckets of 25 MiB (1 MiB for the first) and fills them in the reverse order of
-# registration (Li et al., 2020).
+# Every all-reduce takes at least a fixed latency, whatever its size. So gradients are sent together, in **buckets**.
+# The all-reduce of a large bucket starts late, because it waits for its last gradient. Many small buckets pay the
+# latency many times. PyTorch's DDP uses buckets of 25 MiB (1 MiB for the first) and fills them in the reverse order
+# of registration (Li et al., 2020).
 #
 # ![Buckets: the backward pass makes gradients from the last layer to the first. As soon as a bucket is full its all-reduce starts, while the backward pass goes on.](drawings/buckets.svg)
 #
@@ -386,8 +384,8 @@ gpulab.check("parallel.exchange", exchange)
 # complete, which is called a **hook**: `parameter.register_post_accumulate_grad_hook(fn)`. For a tied
 # parameter the hook is called once, after the last addend.
 #
-# The class below sends a bucket as soon as the last of its hooks was called. It sends with `async_op=True`,
-# so the call returns at once, and `.wait()` waits until the all-reduce is done.
+# The class below sends a bucket as soon as the hooks of all its parameters have been called. It sends with
+# `async_op=True`, so the call returns at once, and `.wait()` waits until the all-reduce is done.
 
 
 # %%
@@ -503,9 +501,9 @@ print(f"all-reduces in 3 steps: {len(sent)}, of {sorted({c.bytes for c in sent})
 gpulab.predict("parallel.syncs", ...)
 
 # %% [markdown]
-# **See.** Now the overlap is measured on 2 ranks. Waiting makes the network slow, with 2 ms per message and
-# 20 MB/s (the all-reduce itself takes little time after that). In the first run all gradients are sent after
-# backward, and in the second they are sent by hooks.
+# **See.** Now the overlap is measured on 2 ranks. Added waits make the network slow, with 2 ms per message and 20
+# MB/s (the all-reduce itself takes little time after that). In the first run all gradients are sent after backward,
+# and in the second they are sent by hooks.
 
 
 # %%
@@ -893,18 +891,17 @@ print(f"with your factors the gradients differ by {100 * error:.5f} %")
 # %% [markdown]
 # ### Your answer
 #
-# Answer in three to five sentences. Why did four ranks compute a different gradient from one process? How
-# much did a label of the rank with the fewest labels weigh, compared with a label of the rank with the most?
-# Which number of your own experiment shows it?
+# Answer in three to five sentences. Why did four ranks compute a different gradient from one process? How much did a
+# label of the rank with the fewest labels weigh, compared with a label of the rank with the most? Which number from
+# your experiment shows it?
 #
 # A person reads this and gives 1 point for the cause, and 1 point for a number that you computed.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "factors-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** Each rank takes the mean over its own real labels, and the ranks' means are averaged with
-# equal weight. The ranks have 128, 80, 24 and 8 labels. So a label of the last rank weighs 1/8, where a label
-# of the first weighs 1/128, which is 16 times as much. The averaged gradient differs from the right one by
-# the percentage that the detective's first cell prints. With the factors 4 · n / 240 the two agree up to
-# rounding.
+# **2 points:** Each rank takes the mean over its own real labels, and the ranks' means are averaged with equal
+# weight. The ranks have 128, 80, 24 and 8 labels. So a label of the last rank weighs 1/8 and a label of the first
+# 1/128, a factor of 16. The averaged gradient differs from the right one by the percentage that the detective's first
+# cell prints. With the factors 4 · n / 240 the two agree up to rounding.
 #
 # **1 point** (cause without a number): The mean of means is not the mean if ranks have different numbers of
 # labels.
@@ -961,9 +958,8 @@ plot.bars(
 #
 # <details><summary>1. When do p ranks compute the same as one process with the whole batch?</summary>
 #
-# If all of them have the same number of samples or labels (or weight their gradients accordingly), if no
-# layer looks at the batch, and if random numbers agree. Then the results are equal up to the order of
-# additions.
+# They do if all of them have the same number of samples or labels (or weight their gradients accordingly), if no
+# layer looks at the batch, and if random numbers agree. Then the results are equal up to the order of additions.
 # </details>
 #
 # <details><summary>2. What goes wrong without <code>set_epoch</code>?</summary>

@@ -1306,9 +1306,9 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Do.** Find the cause with numbers of your own. From zero weights, run `their_step` on one rank and on
-# four, and compare how far each weight moved with RATE times its gradient. The next cell is for this
-# experiment and is not graded. Call `gradient_of` and `their_step` inside `distributed.run`.
+# **Do.** Find the cause with numbers that you compute. From zero weights, run `their_step` on one rank and on four,
+# and compare how far each weight moved with RATE times its gradient. The next cell is for this experiment and is not
+# graded. Call `gradient_of` and `their_step` inside `distributed.run`.
 #
 # Then write `clip(gradient, limit)`. About 5 lines.
 #
@@ -1340,8 +1340,8 @@ gpulab.check("shard.clip", clip)
 # %% [markdown]
 # ### Your answer
 #
-# Answer in three to five sentences. What was wrong, why did it not show without clipping, and which numbers
-# of your own experiment show it? Does the step still go in the gradient's direction?
+# Answer in three to five sentences. What was wrong, why did it not show without clipping, and which numbers from your
+# experiment show it? Does the step still go in the gradient's direction?
 #
 # The answer is worth 2 points, which a person gives: 1 point for the cause, and 1 point for a number that you
 # measured.

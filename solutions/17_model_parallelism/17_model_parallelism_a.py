@@ -241,11 +241,11 @@ gpulab.plot.panels(
 )
 
 # %% [markdown]
-# **Why.** On 8 ranks, GPUs compute for two thirds of the time, but on 16 ranks for only two fifths. So twice
-# as many GPUs make the layer only 1.2 times as fast. The model even flatters 16 ranks, because products with
-# half as many columns run less efficiently. A pipeline or more data parallelism can use the second node with
-# far fewer bytes. Hence the advice "tensor parallelism up to the size of a node" (D. Narayanan et al., 2021,
-# takeaway 1). If 72 GPUs share one NVLink domain, as in GB200 NVL72, the limit moves.
+# **Why.** On 8 ranks, GPUs compute for two thirds of the time, but on 16 ranks for only two fifths. So twice as many
+# GPUs make the layer only 1.2 times as fast. The model even flatters 16 ranks, because products with half as many
+# columns run less efficiently. A pipeline or more data parallelism can use the second node with far fewer bytes.
+# Hence the advice "tensor parallelism up to the size of a node" (D. Narayanan et al., 2021, takeaway 1). If 72 GPUs
+# share one NVLink domain, as in GB200 NVL72, the limit is 72.
 #
 # ## 4 · A vocabulary in pieces
 #
@@ -542,8 +542,8 @@ one, four = distributed.run(their_test, 1, 0.0)[0], distributed.run(their_test, 
 print(f"fresh weights, 4 ranks against 1: off by {float((four - one).abs().max()):.1g}")
 
 # %% [markdown]
-# **Do.** Find the cause with numbers. `their_test` takes a factor for the size of the biases. The next cell is free.
-# Then write `biased(x, a, a_bias, b, b_bias)`, which must be right on any number of ranks. About 4 lines.
+# **Do.** Find the cause with numbers. `their_test` takes a factor for the size of the biases. Use the next cell for
+# this. Then write `biased(x, a, a_bias, b, b_bias)`, which must be right on any number of ranks. About 4 lines.
 #
 # - `x` (tokens × width) and `b_bias` (width) are the same on all ranks.
 # - `a` (width × columns), `a_bias` (columns) and `b` (columns × width) are this rank's parts. All tensors are
@@ -571,19 +571,19 @@ gpulab.check("parallel.biased", biased)
 # %% [markdown]
 # ### Your answer
 #
-# Answer in three to five sentences. What was wrong, why did the colleague's test not see it, and which number
-# of your own experiment shows it? What happens to the loss on one rank, and why did training on four ranks
-# work all the same?
+# Answer in three to five sentences. What was wrong, why did the colleague's test not see it, and which number from
+# your experiment shows it? What happens to the loss on one rank, and why did training on four ranks work all the
+# same?
 #
 # A person reads this and gives 1 point for the cause, and 1 point for a number that you measured.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "biased-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** Every rank adds the bias of the row-parallel layer before the all-reduce, so the bias is
-# counted once for each rank, which is four times here. Fresh biases are zero, and four times zero is zero, so
-# the test could not see it. With `their_test` at 1.0, the output on four ranks differs from the output on one
-# rank by exactly three times `b_bias` (4 − 1), which is up to 8.2. Training on four ranks works all the same,
-# because the optimizer learns a bias that is a quarter of the right one. Loaded on one rank, this bias is
-# four times too small, so the loss is worse.
+# **2 points:** Every rank adds the bias of the row-parallel layer before the all-reduce, so the bias is counted once
+# for each rank, which is four times here. Fresh biases are zero, and four times zero is zero, so the test could not
+# see it. With `their_test` at 1.0, the output on four ranks differs from the output on one rank by exactly three
+# times `b_bias` (4 − 1), which is up to 8.2. Training on four ranks works all the same, because the optimizer learns
+# a bias that is a quarter of the right one. If the checkpoint is loaded on one rank, this bias is four times too
+# small, so the loss is worse.
 #
 # **1 point** (cause without a number): The bias is added before the all-reduce, so it is added four times.
 #

@@ -102,9 +102,9 @@ from gpulab.plot.moving import PipelineSteps
 PipelineSteps(theirs.slots)
 
 # %% [markdown]
-# **See.** The gaps are called the **bubble**. The pipeline fills at the left and drains at the right. In the
-# middle, the forwards drain while the backwards fill. This is where device 0 waits for its first gradient,
-# and it is the only time that it idles.
+# **See.** The gaps are called the **bubble**. The pipeline fills at the left and drains at the right. In the middle,
+# the last forwards leave the pipeline while the first backwards enter it. Device 0 waits there for its first
+# gradient, and it idles at no other time.
 #
 # **Why.** With p devices and m micro-batches, each device works for 2 m steps, and all are done after 2 (m +
 # p − 1) steps. So the idle share of the time is (p − 1) / (m + p − 1). Compared with the work, the extra time
@@ -128,13 +128,12 @@ for p in (2, 4, 8, 16):
 #
 # ## 3 · The same bubble with less memory
 #
-# Forward keeps activations until backward has used them. So GPipe's device 0 holds all m micro-batches at
-# once. But the last device could run B0 directly after F0, and the first gradient would be on its way much
-# earlier.
+# Forward keeps activations until backward has used them. So GPipe's device 0 holds all m micro-batches at once. If
+# the last device ran B0 directly after F0, the first gradient would be on its way much earlier.
 #
-# **1F1B** (PipeDream-Flush; Narayanan et al., 2021) does so. A device first runs a few forwards to fill the
-# pipeline. Then it alternates one forward and one backward, and at the end it runs the remaining backwards.
-# The number of micro-batches that it holds no longer grows with m.
+# The schedule **1F1B** (one forward, one backward; PipeDream-Flush; Narayanan et al., 2021) does this. A device first
+# runs a few forwards to fill the pipeline. Then it alternates one forward and one backward, and at the end it runs
+# the remaining backwards. The number of micro-batches that it holds no longer grows with m.
 #
 # **Do.** Write `schedule(devices, batches)`. About 7 lines.
 #
@@ -336,10 +335,10 @@ print(
 )
 
 # %% [markdown]
-# **Why.** The gradients of micro-batches add up. So a pipeline that finishes all of them before the
-# optimizer's step (a **flush**) computes what one device would, up to rounding. It sends 3 boundaries · 2
-# directions · 8 micro-batches = 48 messages. That is far fewer bytes than tensor parallelism needs, and they
-# go only to neighbours. So stages may lie on different nodes.
+# **Why.** The gradients of micro-batches add up. So a pipeline that finishes all of them before the optimizer's step
+# (a **flush**) computes what one device would, up to rounding. Over its 3 boundaries it sends 3 · 2 directions · 8
+# micro-batches = 48 messages. That is far fewer bytes than tensor parallelism needs, and they go only to neighbours.
+# So stages may lie on different nodes.
 #
 # PyTorch's own implementation is `torch.distributed.pipelining` (`ScheduleGPipe`, `Schedule1F1B`,
 # `ScheduleInterleaved1F1B`, `ScheduleInterleavedZeroBubble`, …). Older guides import
@@ -447,11 +446,11 @@ gpulab.plot.schedule(halves.slots, peaks=halves.peak)
 # %% [markdown]
 # ## 8 · Experts
 #
-# A layer with a **mixture of experts** (MoE) has E MLPs, the **experts**, and a **router**. This is a small
-# linear layer whose softmax picks the best expert for each token (top-1, as in Switch Transformer) or a few.
-# The output is the expert's, times its probability. Parameters grow with E, but the work per token does not:
-# Mixtral 8x7B has 47 billion parameters and uses 13 billion for a token (Jiang et al., 2024). Experts are
-# blocks of one layer, not models for different subjects.
+# A layer with a **mixture of experts** (MoE) has E MLPs, the **experts**, and a **router**. This is a small linear
+# layer whose softmax picks the best expert for each token (top-1, as in Switch Transformer) or a few. The layer's
+# output is the expert's output times its probability. Parameters grow with E, but the work per token does not:
+# Mixtral 8x7B has 47 billion parameters and uses 13 billion for a token (Jiang et al., 2024). Experts are blocks of
+# one layer, not models for different subjects.
 #
 # With **expert parallelism** each rank has one expert and its own tokens. One **all-to-all** takes the tokens
 # to their experts, and another brings the results back: `dist.all_to_all_single(got, rows, coming, leaving)`.
@@ -552,10 +551,10 @@ gpulab.plot.panels(
 # %% [markdown]
 # ![Experts with a capacity: each token is sent to the rank of its expert. The buffer of each expert has room for two tokens, so the third token for expert A is left out.](drawings/capacity.svg)
 #
-# **Why.** Switch Transformer adds 0.01 times `balance` to the loss. This is E · Σ share · mean probability,
-# which is smallest when all experts have equal loads. (Here it was trained alone.) Buffers have a
-# **capacity**, and tokens beyond it are dropped, so only the residual carries them on. DeepSeek-V3 instead
-# adds a bias to the router's scores and drops no tokens. Top-k sends each token k times.
+# **Why.** Switch Transformer adds 0.01 times `balance` to the loss. This is E · Σ share · mean probability, which is
+# smallest when all experts have equal loads. (In the cell above only the router was trained.) Buffers have a
+# **capacity**, and tokens beyond it are dropped, so only the residual carries them on. DeepSeek-V3 instead adds a
+# bias to the router's scores and drops no tokens. Top-k sends each token k times.
 #
 # ## 9 · Three dimensions at once
 #
@@ -573,9 +572,9 @@ gpulab.plot.panels(
 # | pipeline | 2 messages for each micro-batch |
 # | data | one all-reduce of the gradients |
 #
-# A group with neighbours on two nodes runs at the speed between nodes. (Part A's levels are left out.)
-# `memory` counts 16 bytes for each parameter of a GPU. For activations it counts 34 bytes, over t, for each
-# token, unit of width and layer of its stage, for each of the min(p, m) micro-batches under way.
+# A group with neighbours on two nodes runs at the speed between nodes. (Part A's levels are left out.) `memory`
+# counts 16 bytes for each parameter of a GPU. For activations it counts 34/t bytes for each token, unit of width and
+# layer of the stage, and this for each of the min(p, m) micro-batches under way.
 
 # %%
 h100, nvlink, network = hardware.find("H100"), hardware.link("NVLink 4"), hardware.link("InfiniBand NDR")
@@ -617,8 +616,8 @@ slow, fast = (layouts.cost(model, cluster, x).seconds for x in (bad, good))
 gpulab.predict("parallel.rank_map", measured=slow / fast)
 
 # %% [markdown]
-# Nothing looks wrong in the bad run. There is no error, the losses are the same, and every GPU is "busy".
-# Only the order differs.
+# Nothing looks wrong in the bad run. There is no error, the losses are the same, and every GPU is "busy". Only the
+# order of the ranks differs.
 #
 # **Do.** Write `layout(model, cluster)`, which finds the fastest layout by `layouts.cost`. About 20 lines.
 #
@@ -741,9 +740,9 @@ gpulab.predict("parallel.megatron", measured=100 * 502e15 / 3072 / float(a100.pe
 # ![Two ranks share an MLP. A is cut by columns, so each rank has half of the hidden values; B is cut by rows, so each rank has a part of every sum. One all-reduce adds the parts.](drawings/column_then_row.svg)
 #
 # **AutoTP** (DeepSpeed) makes this decision for a Hugging Face model, for inference and, since 0.16.4, for training
-# with ZeRO 0 to 2. Its first version went by order and names: the last linear layer before a norm and layers called
-# `o_proj` or `down_proj` are cut by rows, and all others by columns (`module_inject/auto_tp.py`). PyTorch's
-# `parallelize_module` takes a plan that you have written out.
+# with ZeRO 0 to 2. Its first version decided by the order and names of the layers: the last linear layer before a
+# norm and layers called `o_proj` or `down_proj` are cut by rows, and all others by columns
+# (`module_inject/auto_tp.py`). PyTorch's `parallelize_module` takes a plan that you have written out.
 #
 # Names are a guess. What must a plan obey? A tensor is **whole** (every rank has all of it) or **split** (every rank
 # has some of its columns).
@@ -827,9 +826,9 @@ gpulab.plot.bars(
 
 # %% [markdown]
 # **Why.** A layer cut by columns leaves a split tensor, and the next linear layer, cut by rows, makes it whole again
-# with one all-reduce. Whatever lies between them must not mix columns. A rule that knows only names and norms cuts the
-# usual blocks as your search does, but it would cut the router of a mixture of experts by columns, although a softmax
-# follows. It must be told about such cases, and `auto_tp.py` has exceptions for single models.
+# with one all-reduce. Whatever lies between them must not mix columns. A rule that knows only names and norms cuts
+# the usual blocks as your search does, but it would cut the router of a mixture of experts by columns, although a
+# softmax follows. Such cases need exceptions, and `auto_tp.py` lists some for single models.
 #
 # ### Hiding the all-reduce
 #

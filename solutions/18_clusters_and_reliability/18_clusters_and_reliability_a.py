@@ -108,10 +108,10 @@ print(f"memories that Linux shows on this machine: {len(memories)}")
 #
 # ![Hosts, leaf switches and spine switches. If a leaf has as many links up as down, any half of the hosts can send to the other half at full speed. With half of the links up the network is oversubscribed 2 : 1.](drawings/fat_tree.svg)
 #
-# To compute it, find a path on which every link has some rate left, send as much as its narrowest link
-# allows, and repeat. This alone may end too early, because a path over the link s → t can block two better
-# paths, of which one needs only t and the other only s. One addition makes it exact: a later path may **send
-# back**, from t to s, what was sent over the link before.
+# To compute it, find a path on which every link has some rate left, send as much as its narrowest link allows, and
+# repeat. This alone may end too early, because a path over a link a → b can block two better paths, of which one
+# needs only b and the other only a. One addition makes the result exact: a later path may **send back**, from b to a,
+# what was sent over the link before.
 #
 # **Do.** Write `max_flow(links, source, sink)`. About 22 lines.
 #
@@ -229,11 +229,10 @@ gpulab.plot.network(
 )
 
 # %% [markdown]
-# **Why.** The flow between *any* two halves is only an upper limit for the bisection, and a convenient choice
-# can flatter a network. So the smallest counts. For large networks it is derived from the shape, because
-# nobody can try all halves. Full bisection costs switches and cables: a fat tree has three cables per host,
-# and a ring has one. Large clusters save at the top level, because jobs can be placed so that they seldom
-# cross it.
+# **Why.** The flow between *any* two halves is only an upper limit for the bisection, and a convenient choice can
+# flatter a network. So the smallest flow counts. For large networks it is derived from the shape, because nobody can
+# try all halves. Full bisection costs switches and cables: a fat tree has three cables per host, and a ring has one.
+# Large clusters save at the top level, because jobs can be placed so that they seldom cross it.
 #
 # ## 3 · Boards, racks, clusters
 #
@@ -264,17 +263,17 @@ for board, gpus, name in (
 # Broadcom makes three families for Ethernet (Broadcom, announcements of Trident 5-X12 and Tomahawk 6; J. Byrne,
 # "Tomahawk 5 Switches at 51.2Tbps", TechInsights, 2022):
 #
-# - **Tomahawk** has the highest rate, low latency and shallow buffers, and leaves out the rest. It is built for
-#   the leaves and spines of large clusters.
-# - **Trident** gives up rate for features: it handles more protocols, holds longer lists of rules, and its
-#   customers can program it. A Trident 5-X12 sits at the top of a rack, below spines of Tomahawk 5. It has a
-#   small neural network on the chip, which recognises congestion.
+# - **Tomahawk** has the highest rate, low latency and shallow buffers, and few other features. It is built for the
+#   leaves and spines of large clusters.
+# - **Trident** gives up some rate for features: it handles more protocols, holds longer lists of rules, and its
+#   customers can program it. A Trident 5-X12 sits at the top of a rack, below spines of Tomahawk 5. It has a small
+#   neural network on the chip, which recognises congestion.
 # - **Jericho** has deep buffers, for networks of service providers.
 #
-# **InfiniBand** is an open standard of the IBTA. NVIDIA makes most of its switches, since it bought Mellanox.
+# **InfiniBand** is an open standard of the IBTA. NVIDIA makes most of its switches since it bought Mellanox.
 #
-# The radix decides how far two levels reach. A leaf with k ports has k/2 hosts below and k/2 cables up, and a
-# spine has k ports, so there are at most k leaves.
+# The radix decides how many hosts two levels can connect. A leaf with k ports has k/2 hosts below and k/2 cables up,
+# and a spine has k ports, so there are at most k leaves.
 #
 # **Predict.** A Tomahawk 5 has 51.2 Tbit/s, and hosts have 400 Gbit/s each. How many hosts do two levels of it
 # connect at full bisection?
@@ -366,11 +365,11 @@ gpulab.plot.lines(
 # all-gather inside each node completes the result. If the network has rails, GPUs of the same number are on
 # the same switch. Their messages take one hop, without a spine.
 #
-# A plan is a list of steps, and a step is a list of messages `[from, to, chunks, how]`. Ranks are numbered
-# node by node, so rank r is GPU r mod G of node r // G. The array has p chunks, 0 … p − 1, and each rank
-# starts with its own numbers in all of them. `how` says what the receiver does: `"add"` or `"copy"`. In a
-# step, a rank sends at most one message and receives at most one. All messages carry what was there before
-# the step. The next cell prints the ring over all for three ranks:
+# A plan is a list of steps, and a step is a list of messages `[from, to, chunks, how]`. Ranks are numbered node by
+# node, so rank r is GPU r mod G of node r // G. The array has p chunks, 0 … p − 1, and each rank starts with its own
+# numbers in all of them. `how` says what the receiver does: `"add"` or `"copy"`. In a step, a rank sends at most one
+# message and receives at most one. All messages carry what the sender held before the step. The next cell prints the
+# ring over all for three ranks:
 
 
 # %%
@@ -488,12 +487,11 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** Whatever the plan, a node must send out its sum of the array and receive the sums of the others, so
-# 2(N − 1)/N of the array must leave it. The ring over all sends little more than that, 62 chunks against 48
-# per node here. But it sends all of them through *one* NIC, whereas the levels spread them over all eight,
-# with 6 chunks each. This is the factor of ten. NCCL (lab 15) avoids it in a different way: it runs several
-# rings at once, which leave a node through different NICs. SHARP goes one step further and adds inside the
-# switch.
+# **Why.** Whatever the plan, a node must contribute its sum of the array and receive the other nodes' sums, so at
+# least 2(N − 1)/N of the array must leave it. The ring over all sends little more than that, 62 chunks against 48 per
+# node here. But it sends all of them through *one* NIC, whereas the levels spread them over all eight, with 6 chunks
+# each. 62 against 6 is a factor of ten. NCCL (lab 15) avoids it in a different way: it runs several rings at once,
+# which leave a node through different NICs. SHARP goes one step further and adds inside the switch.
 #
 # The same gap decides where the parallelisms of lab 17 belong. Tensor parallelism communicates in every
 # layer, so it stays inside a node. Pipeline and data parallelism run between nodes.
@@ -548,7 +546,7 @@ uplinks = [
 gpulab.predict("cluster.hash", measured=float(np.mean(uplinks)))
 
 # %% [markdown]
-# **Do.** Be the controller that knows all flows. Write `spread(flows, spines)`. About 25 lines.
+# **Do.** Play the controller that knows all flows: write `spread(flows, spines)`. About 25 lines.
 #
 # - Input: `flows`, a list of pairs `[from leaf, to leaf]` (whole numbers), perhaps empty, and `spines`, at
 #   least 1.
@@ -635,12 +633,12 @@ gpulab.plot.lines(
 #
 # ## 6 · How many GPUs?
 #
-# **To serve** a model, its weights and its **KV cache** must fit. The cache holds the keys and values of all
-# tokens of all users, for the tokens to come (lab 19 builds one). Per token these are 2 × layers × KV heads ×
-# head_dim numbers. A **KV head** is a head of keys and values that several heads of queries may share.
-# Weights may be quantised, for example to 4.25 bits each in MXFP4, scales included. Tensor parallelism over g
-# GPUs divides the weights evenly, but it divides the cache by whole heads. With more GPUs than KV heads,
-# several GPUs hold copies of a head.
+# **To serve** a model, its weights and its **KV cache** must fit. The cache holds the keys and values of all tokens
+# of all users, for the tokens to come (lab 19 builds one). Per token the cache has 2 × layers × KV heads × head_dim
+# numbers. A **KV head** is a head of keys and values that several heads of queries may share. Weights may be
+# quantised, for example to 4.25 bits each in MXFP4, scales included. Tensor parallelism over g GPUs divides the
+# weights evenly, but it divides the cache by whole heads. With more GPUs than KV heads, several GPUs hold copies of a
+# head.
 #
 # ![What a card holds when it serves: the weights once, and a cache for every user. What is left after the weights, divided by the cache of a user, is the number of users.](drawings/memory_of_serving.svg)
 #
@@ -738,7 +736,7 @@ print(
 # | `gpu["memory"]` | bytes, of which 80 % hold state |
 # | `gpu["peak"]`, `gpu["utilisation"]` | FLOP/s, and the share of it that becomes work |
 # | `gpu["per_node"]` | GPUs in a node |
-# | `days`, `lost` | the time there is, and the share of it that failures and saving take |
+# | `days`, `lost` | the time available, and the share of it that failures and saving take |
 #
 # - Output: `[GPUs, "memory" or "time", days]`. GPUs is the smallest number of whole nodes that satisfies
 #   both, as a number of GPUs. The word says which of the two needed more GPUs before rounding (there is never
@@ -788,15 +786,14 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** Runs that were planned and finished got 32 to 43 %. The first two recomputed activations, which is
+# **Why.** Runs that were planned and finished got 32 to 43 %. The first two recomputed activations, which is which is
 # a third more work that the formula does not count: reference 4 reports 140 TFLOP/s per GPU, and 105 · 8/6 =
-# 140. Meta reports 38 to 43 % while Llama 3 was running, but less is left over all hours of its model card.
-# DeepSeek trained in FP8 on H800s, which compute as fast as H100s, so it had up to twice the BF16 peak. If
-# you plan with the peak, the run takes two to three times as long as planned.
+# 140. Meta reports 38 to 43 % while Llama 3 was running. Over all the hours of its model card the share is lower.
+#      DeepSeek trained in FP8 on H800s, which compute as fast as H100s, so it had up to twice the BF16 peak. A plan that assumes the peak underestimates the time by a factor of two to three.
 #
 # ## 7 · What companies have said
 #
-# These are claims with a date and a source. What is not published is not here.
+# These are claims with a date and a source. Anything unpublished is left out.
 #
 # ![GPUs of clusters that companies have described: 16,000 in Meta's RSC, 12,288 in ByteDance's, 24,000 in Meta's cluster for Llama 3, of which a run used up to 16,384.](drawings/claimed_sizes.svg)
 #
@@ -898,10 +895,10 @@ gpulab.recap("18")
 # - *Tomahawk switches have deep buffers.* They have shallow ones. Jericho has deep ones.
 # - *Rail-optimised means separate networks for separate kinds of traffic.* It means that GPU i of every node
 #   is on switch i.
-# - *A SuperPOD is 256 GPUs on NVLink.* It was announced so, but shipped with InfiniBand between nodes of 8.
+# - *A SuperPOD is 256 GPUs on NVLink.* It was announced like that, but shipped with InfiniBand between nodes of 8.
 # - *InfiniBand is NVIDIA's.* It is an open standard, and NVIDIA bought a maker.
-# - *Training memory: 6 × parameters × bytes.* The parts that this adds up leave out the weights. It is 16 B
-#   per parameter.
+# - *Training memory: 6 × parameters × bytes.* The parts that are added up here leave out the weights. It is 16 B per
+#   parameter.
 #
 # ### References
 #

@@ -76,8 +76,8 @@ print(f"so one GPU fails every {mtbf * 16_384 / 24 / 365.25:.1f} years")
 #
 #     C/τ + τ/(2 M)        smallest at τ = √(2 C M)        (J. Young, 1974)
 #
-# If a second failure may come before the next checkpoint, count exactly. With restarts of R seconds, τ
-# seconds of work and their save take on average (J. Daly, 2006)
+# If a second failure may come before the next checkpoint, use the exact formula. With restarts of R seconds, τ
+# seconds of work and their save take on average (J. Daly, 2006):
 #
 #     M · exp(R/M) · (exp((τ + C)/M) − 1)
 #
@@ -93,8 +93,8 @@ gpulab.predict("cluster.ten_minutes", ...)
 #
 # - Input: C, R and M in seconds (R may be 0).
 # - Output: the best τ, which loses least time per second of work, a positive number.
-# - **Budget:** with the numbers above, at most 2 % more loss than necessary. If M is only 2 to 3 times C, at
-#   most 0.5 %. Here minimise the last formula over τ. Does R move its lowest point?
+# - **Budget:** with the numbers above, at most 2 % more loss than necessary. If M is only 2 to 3 times C, at most 0.5
+#   %. In that case, minimise the last formula over τ. Does R move its lowest point?
 
 
 # %% nbgrader={"grade": false, "grade_id": "interval", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -160,8 +160,8 @@ gpulab.plot.lines(
 #
 # - The job needs `work` seconds. After each `interval` seconds of work it saves for `cost` seconds, but it
 #   does not save at the end.
-# - `failures` are times on the clock, ascending and in whole seconds. Whatever ends at second t is done
-#   before a failure at t.
+# - `failures` are times on the clock, ascending and in whole seconds. Whatever ends at second t is complete before a
+#   failure at t.
 # - A failure destroys everything since the last *finished* save. Then the restart takes `restart` seconds. A
 #   failure during a restart makes it begin again. Failures after the end are ignored.
 #
@@ -232,7 +232,7 @@ gpulab.plot.lines(
 # %% [markdown]
 # ## B3 · A checkpoint that is there or not
 #
-# ![A checkpoint is written under another name, flushed to disk, and renamed. Whoever looks finds the old one or the new one, and never a half.](drawings/atomic_checkpoint.svg)
+# ![A checkpoint is written under another name, flushed to disk, and renamed. A reader finds the old one or the new one, but never half of one.](drawings/atomic_checkpoint.svg)
 #
 # A machine may stop between any two operations. Three properties of files make that dangerous:
 #
@@ -260,9 +260,8 @@ gpulab.plot.lines(
 # | `["rename", folder, folder]` | from the first name to the second |
 # | `["delete", folder]` | deletes a folder with its files |
 #
-# The check stops the machine after each operation, in the worst way, and looks whether the newest checkpoint
-# loads. After the last operation the new one must survive. In the end the newest `keep` are there, and
-# nothing else.
+# The check stops the machine after each operation, in the worst way, and tests whether the newest checkpoint loads.
+# After the last operation the new one must survive. In the end the newest `keep` are there, and nothing else.
 #
 # **Budget:** at most `keep` + 1 folders at any time, if at most `keep` complete ones are there at the start.
 # At most shards + 2 synchronisations, one more than necessary.
@@ -290,18 +289,18 @@ def save(step, there, shards, keep):
 gpulab.check("cluster.save", save)
 
 # %% [markdown]
-# **Why.** If the contents are not synchronised, the rename may reach the disk before the data. Then there is
-# a checkpoint with the right name and nothing in it. If the names are not synchronised at the end, `save` may
-# report success and lose the name. Deleting old checkpoints first saves space but risks everything. Two more
-# habits help in long runs. Keep some old checkpoints for good, because a fault that is noticed a week later
-# is in all recent ones. And store a checksum, because disks make errors, too. Only *reading a checkpoint
-# back* proves that it is one.
+# **Why.** If the contents are not synchronised, the rename may reach the disk before the data. Then there is a
+# checkpoint with the right name and nothing in it. If the names are not synchronised at the end, `save` may report
+# success and lose the name. Deleting old checkpoints first saves space but risks everything. Two more habits help in
+# long runs. Keep some old checkpoints for good, because a fault that is noticed a week later is in all recent
+# checkpoints. And store a checksum, because disks make errors, too. Only *reading a checkpoint back* proves that it
+# is usable.
 #
 # ## B4 · A trainer that survives
 #
-# What must the checkpoint of a step hold? Everything that the next step depends on: the weights, both moments
-# of Adam, the step (here Adam's corrections and `batch_of` follow from it), and the state of every random
-# number generator, such as the one that draws dropout. In FP16 the loss scale belongs to it, too.
+# What must the checkpoint of a step hold? Everything that the next step depends on: the weights, both moments of
+# Adam, the step (here Adam's corrections and `batch_of` follow from it), and the state of every random number
+# generator, such as the one that draws dropout. In FP16 the loss scale belongs to the state, too.
 #
 # ![A trainer that survives: checkpoints at steps 0, 100 and 200. It dies at step 260 and continues from 200, so 60 steps are computed again.](drawings/resume.svg)
 #
@@ -504,8 +503,8 @@ gpulab.plot.attempts(
 # does not test the `fsync`s, because the operating system stays alive and keeps what was written. Only the
 # check could test them, with its model of the disk.
 #
-# Now we leave one thing out of the state. A run resumes at step 140, but draws dropout from a generator that
-# starts again. Its weights are FP32 and end with slightly different values.
+# Now we leave one thing out of the state. A run resumes at step 140, but draws dropout from a generator that starts
+# again from its seed. The weights are FP32 and end with slightly different values.
 #
 # **Predict.** At step 300, what percentage of the weights' bits differs from the undisturbed run's?
 
@@ -828,10 +827,10 @@ gpulab.plot.lines(
 # %% [markdown]
 # ### Your answer
 #
-# Answer in three to five sentences. What is missing in the checkpoint, which of your own counts proves it,
-# and why did the loss curve look better instead of worse? How would you repair it?
+# Answer in three to five sentences. What is missing in the checkpoint, which of your counts proves it, and why did
+# the loss curve look better instead of worse? How would you repair it?
 #
-# A person reads this and gives 1 point for the cause, and 1 point for a count of your own.
+# A person reads this and gives 1 point for the cause, and 1 point for a count that you made.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "lucky-run-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # **2 points:** The place in the data is not saved, so after each crash the corpus is read from document 0
@@ -847,10 +846,10 @@ gpulab.plot.lines(
 # %% [markdown]
 # ## Beyond · Checkpoints in two places
 #
-# This task is open-ended and ungraded. Most of Llama 3's failures took only one node. A copy of the state in
-# another node's memory costs 5 s to make, and survives those. But 1 failure in 10 takes more than one node
-# and needs the checkpoint on disk, which costs 60 s. The MTBF is 3.1 h, and a restart takes 120 s in both
-# cases. Choose when to save where. The figure of merit is the time lost, in % of the work.
+# This task is open-ended and ungraded. Most of Llama 3's failures took only one node. A copy of the state in another
+# node's memory costs 5 s to make, and survives those failures. But 1 failure in 10 takes more than one node and needs
+# the checkpoint on disk, which costs 60 s. The MTBF is 3.1 h, and a restart takes 120 s in both cases. Choose when to
+# save where. The figure of merit is the time lost, in % of the work.
 #
 # | plan | time lost, % |
 # |---|---|

@@ -21,7 +21,7 @@
 # which kernels the model needs. In this part you build the cache: first as tensors, then in eight bits and in
 # pages, together with the two kernels that read it.
 #
-# When you are through, you can
+# By the end, you can
 #
 # 1. say for any model, GPU and batch how long a token takes at least, and why;
 # 2. write a cached step of attention that copies nothing, and tell whether a cache is right;

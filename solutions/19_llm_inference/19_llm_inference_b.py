@@ -21,7 +21,7 @@
 # waits for memory. This part is about making fewer passes, making each pass cheaper, and letting many requests share
 # a pass.
 #
-# When you are through, you can
+# By the end, you can
 #
 # 1. generate text so that the model computes each token once, and count what that saves;
 # 2. explain what temperature, top-k and top-p do to a distribution, and in which order they are applied;
@@ -947,7 +947,7 @@ def colleague(target, choose, ahead):
     draft, tokens, rounds = Table(), [END], []
 
     def next_free(given, start):
-        # One token at a time, behind all that the draft has seen.
+        # One token at a time, after everything that the draft has already seen.
         return draft.forward(given[-1:], len(draft.seen)) * len(given)
 
     while len(tokens) == 1 or (len(tokens) <= MOST and tokens[-1] != END):
@@ -971,7 +971,7 @@ print(f"{made / passes:.2f} characters a pass; the last story: {text.decode(stor
 
 # %% [markdown]
 # **Do.** Is the draft weak? `rounds` and `draft` are those of the last story. `tell`, from section 3, writes a story
-# with a table of the same kind and its own bookkeeping. The next cell is free for your experiments.
+# with a table of the same kind and its own bookkeeping. Use the next cell for experiments.
 
 # %%
 # Your experiment.
@@ -980,7 +980,7 @@ print(f"{made / passes:.2f} characters a pass; the last story: {text.decode(stor
 # ### Your answer
 #
 # In three to five sentences: what is wrong, in which rounds does it happen, why is the text still right, and which of
-# your own counts shows it? A person reads this: 1 point for the cause, 1 point for a count of your own.
+# your counts shows it? A person reads this: 1 point for the cause, 1 point for a count that you made.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "weak-draft-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # **2 points:** When all four guesses are kept, the draft has never been fed the fourth one. Its cache is therefore

@@ -109,10 +109,10 @@ gpulab.plot.bars(
 #
 # ## B2 · One GPU for several: slices that have places
 #
-# A small model does not need a whole GPU. **MIG**, multi-instance GPU, divides a GPU in hardware. An A100 or H100
-# has 7 *compute slices* and 8 *memory slices*. An **instance** consists of whole slices of both kinds, with its own
-# share of L2 and bandwidth. Its kind is called a profile: `3g.40gb` has 3 compute slices and 40 GB, which are 4
-# memory slices of 10 GB. An instance cannot *start* at just any memory slice:
+# A small model does not need a whole GPU. **MIG**, multi-instance GPU, divides a GPU in hardware. An A100 or H100 has
+# 7 *compute slices* and 8 *memory slices*. An **instance** consists of whole slices of both kinds, with its own share
+# of L2 and bandwidth. Its kind is called a profile: `3g.40gb` has 3 compute slices and 40 GB, which are 4 memory
+# slices of 10 GB. An instance cannot *start* at every memory slice:
 
 # %%
 print("profile   compute  memory  may start at memory slice    SMs on an H100")
@@ -227,10 +227,10 @@ gpulab.plot.mig_map(
 # | in Kubernetes | `replicas` of the plugin | `replicas` of the plugin | a resource for each profile | a VM as a node |
 # | use it for | processes that are mostly idle, such as notebooks | trusted processes with small kernels | untrusted processes, guaranteed latency | virtual machines |
 #
-# This is the state of November 2026, from references 1 to 4. A GPU cannot combine time-slicing with MPS. The setting
-# `replicas: 4` only makes the scheduler count 4 GPUs. A pod that gets two of them is not faster. Linux **cgroups**
-# limit processors and host memory. NVIDIA's driver applies such a limit to GPU memory only with recent versions of
-# MPS (CUDA 13.4, controller `dmem`), and not with MIG.
+# The table shows the state of November 2026 (references 1 to 4). A GPU cannot combine time-slicing with MPS. The
+# setting `replicas: 4` only makes the scheduler count 4 GPUs. A pod that gets two of them is not faster. Linux
+# **cgroups** limit processors and host memory. NVIDIA's driver applies such a limit to GPU memory only with recent
+# versions of MPS (CUDA 13.4, controller `dmem`), and not with MIG.
 #
 # **Predict.** A request takes 8 ms alone and occupies 40 % of the SMs. One neighbour always has work. How long does
 # the request take at worst, if the GPU is time-sliced with slices of 2 ms?
@@ -255,7 +255,7 @@ gpulab.plot.lines(
 
 # %% [markdown]
 # **Why.** The model leaves out bandwidth and caches, which MPS shares as well. The line of MIG is flat, but there is
-# a price: when the owner of an instance is idle, its SMs are idle, too.
+# a price: when the owner of an instance is idle, the instance's SMs are idle, too.
 #
 # ## B4 · Bins with two sizes: GPUs and memory
 #
@@ -489,8 +489,9 @@ gpulab.predict("cluster.dominant", ...)
 # | **B** | 3/9 | 1/18 | GPUs | 2 | 2 · 3/9 = 2/3 |
 #
 # A tenant gains nothing by asking for more than it needs. If n tenants have equal weights and enough tasks, each has
-# a dominant share of at least 1/n, apart from rounding to whole tasks. If one tenant filled the cluster while nobody
-# else wanted it, either its tasks beyond the fair share are **preempted**, or the other tenants have to wait.
+# a dominant share of at least 1/n, apart from rounding to whole tasks. A tenant may have filled the cluster while
+# nobody else wanted it. Then either its tasks beyond the fair share are **preempted**, or the other tenants have to
+# wait.
 #
 # **Do.** Write `fair(capacity, tenants)`, which divides the cluster in this way.
 #
@@ -895,7 +896,7 @@ gpulab.plot.bars(
 #
 # Answer in three to five sentences. Why does no node accept `rank-0`? Which pod would you move, and where to? Why
 # would it not help to move one of the `dev` pods? A person reads your answer: 1 point for the pod and the reason, 1
-# point for numbers of your own.
+# point for numbers from your experiment.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "room-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # **2 points:** Of the 22 free GPUs, 8 are on n0, which is tainted for maintenance, 4 are A100s on n5, and 6 are
@@ -998,7 +999,7 @@ print(f"in turn {waiting(in_turn(later, 16))}, gang {waiting(gang(later, 16))}, 
 #
 # <details><summary>4. 10 replicas have a utilisation of 100 %, and the target is 50 %. What does the autoscaler ask for, and what is needed?</summary>
 #
-# It asks for 20. The utilisation does not tell how many are needed, because it cannot exceed 100 %.
+# It asks for 20. The utilisation does not show how many are needed, because it cannot exceed 100 %.
 # </details>
 #
 # <details><summary>5. A manifest passes the schema, but its pod restarts every 30 seconds. Why?</summary>

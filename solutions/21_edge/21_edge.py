@@ -1012,9 +1012,9 @@ gpulab.plot.lines(
 # %% [markdown]
 # ### Your answer
 #
-# Answer in three to five sentences. What slows the board down? Why did three trials not show it? Which
-# numbers of your own prove it? Which setting or change keeps 30 frames a second? A person reads your answer
-# and gives 1 point for the cause and 1 point for a number that you found yourself.
+# Answer in three to five sentences. What slows the board down? Why did three trials not show it? Which numbers that
+# you measured prove it? Which setting or change keeps 30 frames a second? A person reads your answer and gives 1
+# point for the cause and 1 point for a number that you found yourself.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "benchmark-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # **2 points:** The board gets hot and lowers its clock (thermal throttling). On the desk this begins after 333 s and

@@ -379,7 +379,7 @@ gpulab.course.progress("22")
 # to stay equal. The gradient of the table is therefore the sum of the gradients on the two ranks.
 #
 # **Predict.** There are 4 ranks, 16 tokens, width 128 and 48 words, in float32. The gradient of the table is sent
-# from the first rank to the last, and another one back. What percentage of a step's bytes is that?
+# from the first rank to the last, and another one back. What percentage of a step's bytes are these two messages?
 
 # %%
 gpulab.predict("training_project.table", ...)
@@ -588,9 +588,9 @@ leaderboard.enter("training", "first version")
 # of 4, and two of 12 layers recomputed, with 225 days. The old plan would take 260 days. The new one is better
 # because each of eight ranks sends an eighth of the activations instead of a quarter.
 #
-# *Pipeline.* 3 links · 2 directions · 16 · 128 · 4 B = 49,152 B of activations and gradients a step, and 2 · 48 ·
-# 128 · 4 B = 49,152 B for the table. Two steps are 196,608 B, as counted. There are 20 messages in a row in a step.
-# One micro-batch after another would have 49.
+# *Pipeline.* 3 links · 2 directions · 16 · 128 · 4 B = 49,152 B of activations and gradients a step, and 2 · 48 · 128
+# · 4 B = 49,152 B for the table. Two steps are 196,608 B, as counted. There are 20 messages in a row in a step.
+# Running one micro-batch after another would have 49.
 #
 # *The same.* After 40 steps, the weights differ from those of one process by rounding only, and both ends have the
 # same table. If a pipeline forgets one of the table's gradients, its loss still falls, so a falling loss proves
@@ -604,8 +604,8 @@ leaderboard.enter("training", "first version")
 #
 # <details><summary>1. Why is it seldom best to recompute all layers?</summary>
 #
-# It adds a third to the compute and half to the all-reduces. The first layers that are recomputed save as much memory
-# as the last. Once the plan fits, recomputing more of them gains nothing.
+# It adds a third to the compute and half to the all-reduces. Every recomputed layer saves the same memory. Once the
+# plan fits, recomputing more of them gains nothing.
 # </details>
 #
 # <details><summary>2. Links become ten times slower. Which dimension suffers first?</summary>
@@ -616,8 +616,8 @@ leaderboard.enter("training", "first version")
 #
 # <details><summary>3. Why does a device with less room lengthen the whole run?</summary>
 #
-# It has to wait until its oldest micro-batch comes back, so it waits for the way through the pipeline and back many
-# times instead of once.
+# It has to wait until its oldest micro-batch comes back, so it waits many times instead of once for a micro-batch to
+# travel through the pipeline and back.
 # </details>
 #
 # <details><summary>4. Why do tied weights need a message that untied weights do not need?</summary>

@@ -410,9 +410,9 @@ plot.lines(
 # %% [markdown]
 # ### Your answer
 #
-# Answer in three to five sentences. Which requests wait, and for what? Is it the GPU that is too slow? Which count
-# of your own shows it, and what would you change? A person reads your answer: 1 point for the cause, 1 point for
-# counts of your own.
+# Answer in three to five sentences. Which requests wait, and for what? Is it the GPU that is too slow? Which of your
+# counts shows it, and what would you change? A person reads your answer: 1 point for the cause, 1 point for counts
+# that you made.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "in-time-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # **2 points:** All six documents wait for 3 to 8 s, although the longest of them, alone on the machine, has its

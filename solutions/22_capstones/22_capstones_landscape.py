@@ -371,7 +371,7 @@ gpulab.plot.lines(
 # 9. Every figure has a unit, a data type, a density, a direction and a date.
 # 10. If you cannot measure something, call it modelled.
 #
-# ![The way of work of all labs: count the bytes and operations, predict from them, measure, explain the difference, and change one thing.](drawings/way_of_work.svg)
+# ![How all labs work: count the bytes and operations, predict from them, measure, explain the difference, and change one thing.](drawings/way_of_work.svg)
 
 # %% [markdown]
 # | if you want to | do next |

@@ -137,8 +137,8 @@ gpulab.plot.bars(
 # Groups belong to a thread. After its wait, a thread sees what *it* has copied. To read what other threads
 # have copied, all of them have to wait for their own groups and then meet at a barrier.
 #
-# Run the next cells. The kernel copies one tile and waits for it. Then each thread adds two neighbouring `float4`
-# of the tile; the last thread adds the last one and the first. So two threads need each `float4`, but only one of
+# Run the next cells. The kernel copies one tile and waits for it. Then each thread adds two neighbouring `float4` of
+# the tile; the last thread adds the last one and the first. So each `float4` is read by two threads, but only one of
 # them has copied it.
 
 
@@ -304,10 +304,10 @@ gpulab.show("async.ring", ring, view="banks")
 #
 # ![The producer waits until a slot is empty, fills it and arrives at its full barrier. The consumer waits for full, reads the slot and arrives at its empty barrier.](drawings/full_and_empty.svg)
 #
-# For each of these events there is an **mbarrier**, a 64-bit word in shared memory that counts arrivals. When
-# as many arrivals have come as it was initialised for, its **phase** is over. The next phase begins and
-# expects the same number of arrivals again. A thread can arrive without waiting, and wait without arriving. A
-# block barrier cannot separate the two.
+# For each of these events there is an **mbarrier**, a 64-bit word in shared memory that counts arrivals. When as many
+# arrivals have come as it was initialised for, its **phase** is over. The next phase begins and expects the same
+# number of arrivals again. A thread can arrive without waiting, and wait without arriving. A block barrier cannot
+# separate arriving from waiting.
 #
 # | call (`namespace ptx = cuda::ptx`) | meaning |
 # |---|---|
@@ -315,8 +315,8 @@ gpulab.show("async.ring", ring, view="banks")
 # | `ptx::mbarrier_arrive(&bar)` | one arrival; the thread goes on |
 # | `ptx::mbarrier_test_wait_parity(&bar, p)` | whether the phase of parity p is over |
 #
-# The last function asks and does not wait. The next cell initialises a barrier for one arrival and asks it
-# three times: when it is fresh, after one arrival, and after two.
+# The last function only tests the barrier. It does not wait. The next cell initialises a barrier for one arrival and
+# asks it three times: when it is fresh, after one arrival, and after two.
 
 # %%
 ASK = r"""
@@ -513,9 +513,9 @@ for tiles in (1, 2, 3):
     print(tiles, "tiles:", "right" if right(running, tiles) else "wrong")
 
 # %% [markdown]
-# **Do.** Find out what happens with four tiles, and correct the kernel. The first cell is yours: run the
-# kernel with more tiles, ask the sanitizer. The second cell takes the kernel: copy the colleague's lines into
-# it and change the one that is wrong. Keep the roles, so that no warp both loads and writes global memory.
+# **Do.** Find out what happens with four tiles, and correct the kernel. Use the first cell for experiments: run the
+# kernel with more tiles, or under the sanitizer. Copy the colleague's lines into the second cell, and change the one
+# that is wrong. Keep the roles, so that no warp both loads and writes global memory.
 
 # %%
 # Your experiment.

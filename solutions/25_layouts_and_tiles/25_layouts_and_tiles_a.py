@@ -103,8 +103,8 @@ gpulab.plot.fragments(
 
 # %% [markdown]
 # The second and third layout are one function, although they are written with different numbers. The shorter form is
-# better: it shows at a glance that four columns follow each other without a gap, which is what allows a wide copy.
-# Merging modes where that changes no offset is called **coalescing** a layout.
+# better: it shows at a glance that four columns follow each other without a gap, which is what allows a wide copy. To
+# **coalesce** a layout means to merge its modes wherever that changes no offset.
 #
 # When can two neighbouring modes be merged? In (4, 3):(2, 8) the first mode gives the offsets 0, 2, 4, 6, and the next
 # step of the second mode goes to 8, which is where the first mode would have gone. So the layout is (12):(2).
@@ -112,8 +112,8 @@ gpulab.plot.fragments(
 # **Do.** Write `coalesce(layout)`.
 #
 # - `layout` is a list of (size, stride) pairs; sizes are at least 1, strides at least 0.
-# - Output: the list with the fewest modes that gives the same offset to each index. A mode of size 1 adds nothing, so it
-#   goes. If nothing remains, the answer is `[(1, 0)]`.
+# - Output: the list with the fewest modes that gives the same offset to each index. A mode of size 1 adds nothing, so
+#   leave it out. If nothing remains, the answer is `[(1, 0)]`.
 # - Merge neighbours only. Do not sort modes, because that would change the function. Sizes are too large to try all
 #   indices.
 #
@@ -140,10 +140,10 @@ gpulab.check("layout.coalesce", coalesce)
 
 # %% [markdown]
 # **Why.** A coalesced layout is unique, because the function determines each of its modes. The first stride is the
-# offset of index 1. The first size is the first index at which the offset is no longer index · stride. There the second
-# mode begins, and the same argument gives its stride and size, and so on. So two layouts are the same function exactly
-# if they coalesce to the same modes. A compiler that is to copy 128 bits at once coalesces first, and then looks whether the
-# first mode has stride 1 and at least 128 bits.
+# offset of index 1. The first size is the first index at which the offset is no longer index · stride. There the
+# second mode begins, and the same argument gives its stride and size, and so on. So two layouts are the same function
+# exactly if they coalesce to the same modes. A compiler that is to copy 128 bits at once coalesces first, and then
+# tests whether the first mode has stride 1 and at least 128 bits.
 #
 # ## 2 · A layout of a layout
 #
@@ -153,8 +153,8 @@ gpulab.check("layout.coalesce", coalesce)
 #
 # ![A layout B takes an index to an index of A, and A takes that to an offset. The composition goes there directly.](drawings/composition.svg)
 #
-# The **composition** A ∘ B is the layout with (A ∘ B)(i) = A(B(i)). That it is a layout again, with a short list of
-# modes, is what makes the algebra useful.
+# The **composition** A ∘ B is the layout with (A ∘ B)(i) = A(B(i)). The composition is a layout again, with a short
+# list of modes, and this makes the algebra useful.
 #
 # Take A = (4, 8):(8, 1) and B = (8):(2), which picks every second index.
 
@@ -166,10 +166,10 @@ print("A(B(i)):", [at(outer, at(inner, i)) for i in range(8)])
 # %% [markdown]
 # Which layout gives the second list? Derive it from the modes.
 #
-# - A's first mode has size 4. Every second of its coordinates is 0 and 2: two elements, 2 · 8 = 16 apart. That gives the
-#   mode (2, 16).
-# - B takes eight elements, and two of them come from each turn of the first mode. So four steps of the second mode are
-#   needed, with its own stride: (4, 1).
+# - A's first mode has size 4. Every second index takes its coordinates 0 and 2. These are two elements, 2 · 8 = 16
+#   apart, which gives the mode (2, 16).
+# - B takes eight elements, and two of them come from each turn of the first mode. So four steps of the second mode
+#   are needed, with that mode's stride: (4, 1).
 #
 # The composition is (2, 4):(16, 1). Check: index 3 of it is (1, 1), offset 16 + 1 = 17, and A(B(3)) = A(6) = 17.
 #
@@ -226,8 +226,8 @@ gpulab.plot.fragments(
 )
 
 # %% [markdown]
-# **Why.** The index of a matrix (rows, columns) runs down the columns first, whatever the order in memory. So "the next
-# index" is the next row, and it is the *stride* of the composition that says whether lanes are neighbours in memory.
+# **Why.** The index of a matrix (rows, columns) runs down the columns first, whatever the order in memory. So the
+# next index means the next row, and only the *stride* of the composition says whether lanes are neighbours in memory.
 #
 # ## 3 · What a tile leaves over
 #
@@ -304,8 +304,9 @@ def divide(a, size, stride):
 gpulab.check("layout.divide", divide)
 
 # %% [markdown]
-# **See.** The matrix of 8 × 16 again, divided into four tiles of 32 elements in three ways. A colour is a tile, a number
-# the place within it. Then CuTe's own functions on the examples of this lab. They print sizes and strides as you do.
+# **See.** The matrix of 8 × 16 again, divided into four tiles of 32 elements in three ways. Each colour is a tile,
+# and each number is a place within it. Below the figure, CuTe's own functions compute the examples of this lab. They
+# print sizes and strides as you do.
 
 # %%
 gpulab.need(divide)
@@ -343,10 +344,10 @@ own_algebra()
 #
 # ## 4 · A permutation without conflicts
 #
-# Strides cannot express everything. A tile in shared memory is written along its rows and read down its columns, and
-# shared memory has 32 banks of 4 bytes that repeat every 128 bytes (lab 04). In a tile with rows of 128 bytes, all
-# elements of a column are in the same bank. Lab 04 padded each row. A **swizzle** does without the additional memory: it
-# permutes the elements within each row, and each row differently.
+# Strides cannot express every useful order. A tile in shared memory is written along its rows and read down its
+# columns, and shared memory has 32 banks of 4 bytes that repeat every 128 bytes (lab 04). In a tile with rows of 128
+# bytes, all elements of a column are in the same bank. Lab 04 padded each row. A **swizzle** needs no additional
+# memory: it permutes the elements within each row, and does so differently in each row.
 #
 # A swizzle (bits, base, shift) takes `bits` bits of an address, starting at bit `base`, and replaces each of them
 # by its XOR with the bit `shift` places above it.
@@ -368,7 +369,7 @@ for address in (0x000, 0x080, 0x100, 0x190):
 # The swizzle (3, 4, 3) on addresses in bytes is the 128-byte swizzle of lab 23's copies. It suits rows of 128 bytes that
 # are accessed 16 bytes at a time.
 #
-# - Four bits, base = 4, stay as they are, because the 16 bytes of one access must lie together.
+# - The lowest four bits (base = 4) stay as they are, because the 16 bytes of one access must lie together.
 # - The next three bits, 4 to 6, choose which of eight pieces of a row is meant, and with it the group of banks.
 # - Bits 7 to 9 are the row modulo 8. Since 4 + 3 = 7, they are the ones that are XORed in.
 #
@@ -376,8 +377,8 @@ for address in (0x000, 0x080, 0x100, 0x190):
 # 128 / 16 = 8 lanes at once. In general they serve 128 / access lanes. Two of these lanes meet in a bank if their
 # addresses differ by a multiple of 128 bytes.
 #
-# **Predict.** Rows of 64 bytes, and lanes that read 16 bytes each down a column. How many of 8 lanes meet in the same
-# bank, without a swizzle?
+# **Predict.** Rows have 64 bytes, and each lane reads 16 bytes of the same column in another row. How many of 8 lanes
+# meet in the same bank, without a swizzle?
 
 # %%
 gpulab.predict("layout.colliding", ...)
@@ -389,10 +390,10 @@ gpulab.predict("layout.colliding", ...)
 #   tile starts at address 0. `access` is 4, 8 or 16 bytes.
 # - Any 128 / access lanes must need only one wavefront when they access the same column of neighbouring rows, or
 #   neighbouring places of one row. The bytes of an access must stay together.
-# - **Budget:** no bank conflict, and no more bits than necessary. Rows that are shorter than 128 bytes need fewer bits:
-#   several of them lie side by side in the banks, and those do not meet.
+# - **Budget:** no bank conflict, and no more bits than necessary. Rows that are shorter than 128 bytes need fewer
+#   bits: several of them lie side by side in the banks, and these rows do not conflict.
 #
-# About 4 lines. Start with rows of 128 bytes, and try your answers with the cell behind the check.
+# About 4 lines. Start with rows of 128 bytes, and try your answers with the cell after the check.
 
 
 # %% nbgrader={"grade": false, "grade_id": "swizzle", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -435,9 +436,9 @@ gpulab.plot.fragments(
 )
 
 # %% [markdown]
-# **Why.** Rows of 64 bytes need two bits only, because two rows share the 128 bytes after which the banks repeat. That is
-# Hopper's 64-byte swizzle, and rows of 32 bytes give the 32-byte one. Each of the three modes that its copy engine
-# knows is one line of your formula.
+# **Why.** Rows of 64 bytes need two bits only, because two rows share the 128 bytes after which the banks repeat.
+# That is Hopper's 64-byte swizzle, and rows of 32 bytes give the 32-byte one. Your formula gives each of the three
+# modes that Hopper's copy engine knows.
 #
 # ## 5 · Atoms that copy
 #
@@ -543,8 +544,8 @@ gpulab.show(gpulab.profile(copy, a, b), view="accesses")
 
 # %% [markdown]
 # **Why.** Layouts did the index arithmetic, and the compiler checked it: a tiled copy whose values are not neighbours
-# in memory, or whose alignment is unknown, is refused or split into narrower copies. Look at the count, not at the atom,
-# to know which of them happened.
+# in memory, or whose alignment is unknown, is refused or split into narrower copies. The counts show which of these
+# happened. The atom does not.
 #
 # ## 6 · A tile that turns
 #
@@ -686,11 +687,12 @@ launch_double(from_dlpack(x), from_dlpack(y))
 print("right:", np.array_equal(y.get(), 2 * x.get()))
 
 # %% [markdown]
-# **Do.** Find out which elements the lanes of a warp take in one request. Then write `slow(x, y)`, which does the same
-# with an eighth of the sectors. The first cell is free: profile, draw, or evaluate the layout of threads on paper.
+# **Do.** Find out which elements the lanes of a warp take in one request. Then write `slow(x, y)`, which does the
+# same with an eighth of the sectors. Use the first cell for experiments: profile, draw, or evaluate the layout of
+# threads.
 #
-# - `x` and `y` are (m, n) in float32, m and n multiples of 32. `double_kernel` may stay as it is; write host code of your
-#   own in the second cell.
+# - `x` and `y` are (m, n) in float32, m and n multiples of 32. `double_kernel` may stay as it is; write your host
+#   code in the second cell.
 # - **Budget:** each sector of x and of y once.
 #
 # About 5 and 1 lines.
@@ -740,9 +742,9 @@ gpulab.check("layout.slow", slow)
 # **0 points:** The copy is only 32 bits wide. Or: there are bank conflicts.
 
 # %% [markdown]
-# **Why.** A layout that covers a tile once is right, in whatever order threads are. What it costs depends on which
-# elements one warp takes at one time, so the order is the part to check. On a GPU the L1 cache can serve some of the
-# repeated sectors; it cannot do so for the stores, and not for tiles that are larger than it.
+# **Why.** A layout that covers a tile once is right, whatever the order of the threads. What it costs depends on
+# which elements one warp takes at one time, so the order is the part to check. On a GPU the L1 cache can serve some
+# of the repeated sectors; it cannot do so for the stores, nor for tiles that are larger than the cache.
 #
 # ## Beyond · Halves
 #
@@ -821,8 +823,8 @@ gpulab.recap("25")
 #
 # - *A layout is row-major or column-major.* Those are two of very many. Tiles, warps and fragments have layouts with
 #   several modes along one axis.
-# - *A swizzle avoids all conflicts.* Those of the accesses that it was derived for. Section 6 needs another one than the
-#   128-byte swizzle.
+# - *A swizzle avoids all conflicts.* It avoids those of the accesses for which it was derived. Section 6 needs a
+#   different swizzle from the 128-byte one.
 # - *Padding and swizzles are equally good.* Padding costs memory, breaks the alignment of 128-bit accesses, and the copy
 #   engine of Hopper does not write it.
 # - *A copy atom of 128 bits copies 128 bits.* Only if values are neighbours and the alignment is known.

@@ -50,8 +50,8 @@ torch.set_num_threads(1)
 # outside. DeepEP, a library for this exchange, states about 160 GB/s of NVLink and 50 GB/s of InfiniBand for a GPU
 # of an H800 node. So the number of rows that cross between nodes decides how long the exchange takes.
 #
-# **Dispatch** takes tokens to experts. **Combine** brings results back and adds them up, weighted. A plain
-# exchange sends a row for each chosen expert, even where several of them live on the same node.
+# **Dispatch** takes tokens to experts. **Combine** brings their results back and adds them up, each times its weight.
+# A plain exchange sends a row for each chosen expert, even where several of them live on the same node.
 #
 # ![A token of node 0 has four experts on node 1. The plain exchange sends four rows over the network. The other sends one row to the rank of the same place, which passes it on inside the node.](drawings/once_to_a_node.svg)
 #
@@ -285,17 +285,17 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** Eight GPUs read 32 experts each for eight tokens an expert. With 64 GPUs it is 4 experts for 64
-# tokens each: an eighth of the bytes for the same result, and room for more requests. The price is an
-# exchange among 64 GPUs in each layer, whose *latency* counts now. DeepEP has separate kernels for it, which
-# skip the step inside the node.
+# **Why.** With eight GPUs, each reads 32 experts, and each expert gets eight tokens. With 64 GPUs, each reads 4
+# experts, and each expert gets 64 tokens. So a GPU reads an eighth of the bytes for as many requests, and has room
+# for more. The price is an exchange among 64 GPUs in each layer, whose *latency* counts now. DeepEP has separate
+# kernels for it, which skip the step inside the node.
 #
 # ## 5 · Copies of popular experts
 #
-# All GPUs of a layer wait for the busiest. Experts are not equally popular, and training for balance (lab 17)
-# does not make them so for the text of tomorrow. But a popular expert can exist more than once: its tokens
-# are then divided evenly among its copies. DeepSeek calls these **redundant experts**; their places are
-# worked out from recent counts.
+# All GPUs of a layer wait for the busiest. Experts are not equally popular, and training for balance (lab 17) does
+# not make them equally popular in tomorrow's text. But a popular expert can exist more than once: its tokens are then
+# divided evenly among its copies. DeepSeek calls these **redundant experts**; their places are worked out from recent
+# counts.
 #
 # **Do.** Write `place(load, gpus, slots)`.
 #
@@ -418,17 +418,17 @@ plot.timeline(
 )
 
 # %% [markdown]
-# **Why.** The busier of both resources, here the one that computes, never waits once it has begun. The four
-# times need not be equal for that. Only where one part takes several times as long as another can a different
-# order be a few percent faster.
+# **Why.** The busier of the two resources, here the one that computes, never waits once it has begun. The four times
+# need not be equal for that. Only where one part takes several times as long as another can a different order be a
+# few percent faster.
 #
 # ## 7 · Puts and flags
 #
-# So far a message needed two: one rank sends, the other receives. With **symmetric memory** each rank
-# allocates the same buffer and knows the address of everybody else's. Inside a node, a kernel can then store
-# into another GPU's memory directly. This is a one-sided **put**. The receiver only looks at a **flag** that
-# the sender raises behind its data. PyTorch has this as `torch.distributed._symmetric_memory`; NVSHMEM offers
-# it across nodes.
+# So far a message needed two ranks: one sends, and the other receives. With **symmetric memory** each rank allocates
+# the same buffer and knows the addresses of the buffers of all other ranks. Inside a node, a kernel can then store
+# into another GPU's memory directly. This is a one-sided **put**. The receiver only tests a **flag**, which the
+# sender raises after its data. PyTorch has this as `torch.distributed._symmetric_memory`; NVSHMEM offers it across
+# nodes.
 #
 # `symmetric.Memory` offers it on the counted network of this lab:
 #
@@ -439,8 +439,8 @@ plot.timeline(
 # | `memory.wait((peer, slot), …)` | for each pair, waits until rank `peer` has put into slot `slot` of this rank |
 # | `memory.quiet()` | waits until all puts of this rank have arrived |
 #
-# Until a rank has waited for a flag, it sees nothing of that put. That is the worst that real hardware may do, and
-# so a program that reads too early fails here every time.
+# Until a rank has waited for a flag, it sees nothing of that put. Real hardware may behave like this at worst. Here
+# it always does, so a program that reads too early fails every time.
 #
 # ![Rank 0 puts a row into a slot of rank 1's memory and raises its flag. Rank 1 waits for the flag and reads the slot. Nobody calls receive.](drawings/put_and_flag.svg)
 
@@ -484,10 +484,9 @@ gpulab.check("experts.one_shot", one_shot)
 #
 # ## 8 · Two shots
 #
-# One shot sends (p − 1) · S bytes from each rank. The **two-shot** all-reduce sends less: in the first step
-# each rank collects one share of all arrays and adds it up, and in the second it puts the sum into
-# everybody's memory. That is a reduce-scatter and an all-gather, as in a ring, but every message goes
-# straight to its goal.
+# One shot sends (p − 1) · S bytes from each rank. The **two-shot** all-reduce sends less: in the first step each rank
+# collects one share of all arrays and adds it up, and in the second it puts the sum into the memory of every rank.
+# That is a reduce-scatter and an all-gather, as in a ring, but every message goes directly to the rank that needs it.
 #
 # ![What a rank sends on four ranks. One shot: its whole array of S bytes to each of the three others, in one step. Two shots: a quarter to each, then its quarter of the sum to each: two steps, and half of the bytes.](drawings/shots.svg)
 #
@@ -554,8 +553,8 @@ plot.bars(
 gpulab.predict("experts.multimem", ...)
 
 # %% [markdown]
-# **Do.** Write `fastest(ranks, size, latency, rate, switch)`, which chooses the fastest way. No network is
-# needed: it is arithmetic.
+# **Do.** Write `fastest(ranks, size, latency, rate, switch)`, which chooses the fastest way. It needs only arithmetic
+# and no network.
 #
 # - Input: `size` bytes on `ranks` ranks, `latency` seconds for a step, `rate` bytes/s that a rank can send,
 #   and whether the `switch` adds.
@@ -598,11 +597,11 @@ plot.lines(
 # %% [markdown]
 # ## Beyond · Dispatch without waiting for counts
 #
-# This task is open-ended and ungraded. `exchange` sends counts before it sends rows, so each row waits for a
-# message. In decoding that doubles the latency. DeepEP's low-latency kernels give each pair of ranks a buffer
-# with room for the most rows that can come, and the count travels in the flag. The **figure of merit** is the
-# number of exchanges that wait for one another. Naive, a send for each row: hundreds. Reference: 8, counted
-# in the next cell. Bound: 4, because a row takes two hops there and two back.
+# This task is open-ended and ungraded. `exchange` sends counts before it sends rows, so the rows wait for an
+# additional message. In decoding that doubles the latency. DeepEP's low-latency kernels give each pair of ranks a
+# buffer with room for the most rows that can come, and the count travels in the flag. The **figure of merit** is the
+# number of exchanges that wait for one another. Naive, a send for each row: hundreds. Reference: 8, counted in the
+# next cell. Bound: 4, because a row takes two hops there and two back.
 
 # %%
 gpulab.need(dispatch)
@@ -617,7 +616,7 @@ print(f"{len([c for c in ran.calls if c.rank == 0])} collectives on each rank, o
 #
 # <details><summary>1. Why does a token's row go to the rank of the same place in the other node?</summary>
 #
-# So that all network cards of a node carry equally much. The rank there passes the row on over NVLink.
+# This way, all network cards of a node carry the same load. The rank there passes the row on over NVLink.
 # </details>
 #
 # <details><summary>2. What is a node worth in node-limited routing, and why not its best score?</summary>
@@ -632,7 +631,7 @@ print(f"{len([c for c in ran.calls if c.rank == 0])} collectives on each rank, o
 #
 # <details><summary>4. What does a copy of an expert cost, and what does it bring?</summary>
 #
-# Memory for its weights on one more GPU; half of its tokens leave the busiest one.
+# It costs memory for its weights on one more GPU. In return, half of its tokens leave the busiest GPU.
 # </details>
 #
 # <details><summary>5. When is one shot better than two?</summary>
@@ -662,7 +661,7 @@ gpulab.recap("28")
 #   one.
 # - *More GPUs make a layer's exchange slower, so expert groups should be small.* In decoding, reading weights
 #   costs more than the exchange until the group is large.
-# - *The ring is optimal.* It is in bytes. For small arrays one step counts, not 2 (p − 1).
+# - *The ring is optimal.* In bytes it is. For small arrays the number of steps decides: one instead of 2 (p − 1).
 #
 # ### References
 #

@@ -32,7 +32,7 @@ later: start of chunk k is 3 · ⌊k/b⌋ + k mod b, in units of 1/c.
 **winograd**: two outputs of a filter with three taps take 2 · 3 products, or m + r − 1 = 4, which is the
 least (S. Winograd, "Arithmetic Complexity of Computations", 1980).
 
-**gemm**: memory with rows together is, in columns, the transposed matrix with its pitch as leading dimension.
+**gemm**: a matrix stored row by row is, read in columns, its transpose, with its pitch as leading dimension.
 Cᵀ = Bᵀ · Aᵀ, so B comes first, m = cols and n = rows. B as it is gives Bᵀ (N), Bᵀ as it is gives B (T).
 
 Where a count is provably the least possible the budget is that count; elsewhere it leaves 10 %.

@@ -288,10 +288,10 @@ DRAWINGS = (
     Drawing(
         GPU,
         "two_of_four",
-        "Structured sparsity keeps two of every four weights. What is stored is half as many values, and two bits for each that say where it stood.",
+        "Structured sparsity keeps two of every four weights. Half as many values are stored, and two bits for each give its position among the four.",
         flow(
             under(cells(["roorrroooorr"], size=26), "12 weights, 2 of 4 kept"),
-            under(cells(["rrrrrr", "ssssss"], size=26), "6 values, and where they stood"),
+            under(cells(["rrrrrr", "ssssss"], size=26), "6 values, and their positions"),
         ),
     ),
     Drawing(
@@ -410,7 +410,7 @@ DRAWINGS = (
     Drawing(
         CUDA,
         "two_launches",
-        "Cells of a rod are computed from their neighbours. Within one launch some threads would already read new values; between two launches everybody is done, so each step reads one array and writes the other.",
+        "Cells of a rod are computed from their neighbours. Within one launch some threads would already read new values; between two launches all threads are done, so each step reads one array and writes the other.",
         flow(
             under(strip(["", "", "", "", ""], "rrrrr", 30), "old: read"),
             under(strip(["", "", "", "", ""], "wwwww", 30), "new: written"),
@@ -421,7 +421,7 @@ DRAWINGS = (
     Drawing(
         CUDA,
         "tree",
-        "A sum of eight numbers as a tree: four additions, then two, then one. A barrier stands between the levels because each reads what others wrote.",
+        "A sum of eight numbers as a tree: four additions, then two, then one. There is a barrier between the levels, because each level reads what other threads wrote.",
         levels(
             ["rrrrrrrr", "wwww", "ww", "g"],
             [[(i, i // 2) for i in range(n)] for n in (8, 4, 2)],

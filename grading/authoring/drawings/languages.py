@@ -111,10 +111,10 @@ DRAWINGS = (
     Drawing(
         CPP,
         "column_order",
-        "The numbers 1 to 6 in memory. With rows together they are a matrix of two rows and three columns. Read in columns the same memory is the transposed matrix.",
+        "The numbers 1 to 6 in memory. Stored row by row they are a matrix of two rows and three columns. Read in columns the same memory is the transposed matrix.",
         flow(
             under(strip([str(i) for i in range(1, 7)], "rrrwww", 30), "in memory"),
-            under(cells(["rrr", "www"], [["1", "2", "3"], ["4", "5", "6"]], size=32), "NumPy: rows together"),
+            under(cells(["rrr", "www"], [["1", "2", "3"], ["4", "5", "6"]], size=32), "NumPy: row by row"),
             under(
                 cells(["rw", "rw", "rw"], [["1", "4"], ["2", "5"], ["3", "6"]], size=32),
                 "cuBLAS: columns, ld = 3",
@@ -187,7 +187,7 @@ DRAWINGS = (
     Drawing(
         CPP,
         "pool",
-        "A pool keeps freed blocks. A new array takes a kept block that is large enough; only when there is none is the device asked.",
+        "A pool keeps freed blocks. A new array takes a kept block that is large enough. The pool asks the device only when there is none.",
         flow(
             box("free", sub="array goes"),
             box("pool", "write", sub="block stays"),
@@ -199,7 +199,7 @@ DRAWINGS = (
     Drawing(
         CPP,
         "convolution",
-        "Three ways to a convolution: sums where the filter stands, one large product after the patches have been laid out as rows, and fewer products by Winograd's trick.",
+        "Three ways to compute a convolution: a sum at each position of the filter, one large product after the patches have been laid out as rows, and fewer products by Winograd's trick.",
         row(
             titled("direct", cells(["rrro", "rrro", "rrro", "oooo"], size=20)),
             titled("patches as rows", cells(["rrrrrrrrr", "sssssssss", "rrrrrrrrr", "sssssssss"], size=15)),

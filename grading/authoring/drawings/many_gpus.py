@@ -336,7 +336,7 @@ DRAWINGS = (
     Drawing(
         CLUSTERS,
         "atomic_checkpoint",
-        "A checkpoint is written under another name, flushed to disk, and renamed. Whoever looks finds the old one or the new one, and never a half.",
+        "A checkpoint is written under another name, flushed to disk, and renamed. A reader finds the old one or the new one, but never half of one.",
         flow(
             box("write", sub="step_200.tmp"),
             box("flush", "wait", sub="fsync"),

@@ -417,7 +417,7 @@ DRAWINGS = (
     Drawing(
         PROJECTS,
         "way_of_work",
-        "The way of work of all labs: count the bytes and operations, predict from them, measure, explain the difference, and change one thing.",
+        "How all labs work: count the bytes and operations, predict from them, measure, explain the difference, and change one thing.",
         flow(
             box("count", "read", sub="bytes, FLOPs"),
             box("predict", sub="a limit"),
