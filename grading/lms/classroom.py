@@ -10,6 +10,7 @@ import os
 import pickle
 import shlex
 import signal
+import tempfile
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -391,14 +392,18 @@ def _grade(
 
 def grafts(course: Course, lab: Lab, folder: Path) -> tuple[dict[str, dict[str, NotebookNode]], list[str]]:
     """The answers of all who handed in something readable, by notebook and student, and a line for each file
-    that cannot be read. Nothing is judged."""
+    that cannot be read and for whoever handed in no notebook. Nothing is judged."""
     found: dict[str, dict[str, NotebookNode]] = {name: {} for name in lab.notebooks}
     unread: list[str] = []
-    with archives.opened(folder) as opened:
+    with archives.opened(folder) as opened, tempfile.TemporaryDirectory(prefix="gpulab-zips-") as scratch:
         everybody = find_submissions(
-            opened, lab.name, list(lab.notebooks), of_lab(course, lab.name), folder, marks=lab.marks
-        )
+            opened, lab.name, list(lab.notebooks), of_lab(course, lab.name), folder,
+            scratch=Path(scratch), marks=lab.marks,
+        )  # fmt: skip
         for submission in everybody:
+            if submission.others and not submission.notebooks:
+                others = texts.some(submission.others)
+                unread.append(f"{submission.student}: no notebook of {lab.name}; found: {others}")
             for name, path in submission.notebooks.items():
                 try:
                     submitted = read_submitted(path)

@@ -130,9 +130,8 @@ def _without_unreadable(course: Course, lab: Lab, submission: Submission, place:
             newer.set_aside(course, lab.name, submission.student, name, path, why)
             del good[name]
     if not good and any((place / f"{name}.ipynb").is_file() for name in lab.notebooks):
-        return replace(
-            submission, notebooks={}, sent_as="", late=False, who=replace(submission.who, handed_in="")
-        )
+        unsent = replace(submission.who, handed_in="")
+        return replace(submission, notebooks={}, folder=place, sent_as="", late=False, who=unsent)
     return replace(submission, notebooks=good)
 
 

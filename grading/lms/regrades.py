@@ -179,8 +179,10 @@ def _of_lab(
         student = holder[request.student]
         if student not in result.tasks:
             refusal = result.refused.get(student)
-            near = guess(student, result.tasks.keys() | {each.student for each in everybody})
-            problem = refusal.reason if refusal else f"nothing of {student}{near} in {course.submitted}"
+            known_ids = result.tasks.keys() | {each.student for each in everybody}
+            near = "" if student in known_ids else guess(student, known_ids)
+            nothing = f"nothing of {student}{near} in {lab.name} (looked in {course.submitted})"
+            problem = refusal.reason if refusal else nothing
             yield Answer(request, problem=problem)
             continue
         pairs = []

@@ -106,6 +106,7 @@ def show(console: Console, notebook: str, groups: Sequence[Group], students: int
             f"{notebook}: no group among {students} student{'s' * (students != 1)} stands out", markup=False
         )
         return
+    console.print(f"{notebook}:", markup=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("in common", "students", "most in", "words that only they have"):
         table.add_column(name, overflow="fold")

@@ -97,6 +97,19 @@ def test_a_broken_file_brings_neither_its_time_nor_its_name(school: Class, roste
     assert rows(course)["ann"]["total"] == "13.0"
 
 
+def test_a_broken_file_from_canvas_makes_nobody_ask_for_the_time_of_the_one_that_counts(
+    school: Class, roster: Path, capsys: Said
+) -> None:
+    course = school.course
+    course.settings.write_text(RULE)
+    roster.write_text("id,canvas\nann,1\n")
+    grade(course, late_file(school, 90, "", json.dumps(school.notebook())))
+    assert "no time of handing in" not in told(capsys)  # Canvas would have marked it
+    grade(course, late_file(school, 91, "", "{"))
+    said = told(capsys)
+    assert BROKEN in said and "no time of handing in" not in said
+
+
 def late_file(school: Class, number: int, late: str, content: str) -> Path:
     folder = school.folder.parent / f"canvas_{number}"
     folder.mkdir()

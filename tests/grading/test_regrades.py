@@ -76,6 +76,21 @@ def test_old_and_new_verdict_stand_side_by_side(
     assert record["verdicts"][0]["new"]["lines"][0]["points"] == 1.6
 
 
+def test_whoever_handed_in_another_lab_alone_is_not_taken_for_a_misspelt_id(
+    school: Class, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course = school.course
+    school.folder = course.submitted
+    school.hand_in("bob")
+    path = school.hand_in("ada")
+    path.parent.rename(path.parent.with_name("91_other"))
+    ask(course, "first", student="ada", lab=LAB, why="Look again.")
+    ask(course, "second", student="adda", lab=LAB, why="Look again.")
+    out = queue(course, capsys)
+    assert f"nothing of ada in {LAB} (looked in" in out
+    assert f"nothing of adda (did you mean ada?) in {LAB} (looked in" in out
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

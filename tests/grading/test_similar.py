@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import shutil
+import zipfile
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -223,6 +224,22 @@ def test_the_command_names_groups_and_shows_two_answers_side_by_side(
     assert "tile = cuda.shared.array" in capsys.readouterr().out
     assert main(["similar", LAB, str(handed_in.folder), "--pair", "ann", "nobody"], handed_in.course) == 1
     assert "nobody" in capsys.readouterr().out
+
+
+def test_what_a_student_zipped_is_compared_and_whoever_handed_in_no_notebook_is_named(
+    handed_in: Class, capsys: pytest.CaptureFixture[str]
+) -> None:
+    zipped = handed_in.path("zoe")
+    with zipfile.ZipFile(zipped.with_name("final.zip"), "w") as file:
+        file.write(zipped, f"final/{zipped.name}")
+    zipped.unlink()
+    page = handed_in.path("yan").with_name("page.html")
+    page.parent.mkdir(parents=True)
+    page.write_text("<html>")
+    assert main(["similar", LAB, str(handed_in.folder)], handed_in.course) == 0
+    out = capsys.readouterr().out
+    assert f"not compared: yan: no notebook of {LAB}; found: page.html" in out
+    assert f"{LAB}:\n" in out and "ann" in out and "zoe" in out
 
 
 class Page(HTMLParser):
