@@ -945,7 +945,7 @@ print(f"one dist.all_reduce of the gradient: {busiest(distributed.run(averaged, 
 # Your pipeline. Put the bytes of its busiest rank in a step into `mine`.
 mine = None
 
-# %%
+# %% jupyter={"source_hidden": true}
 known = {"every micro-batch": 2 * 3 * 6676, "once a step": 3 * 6676, "ring and bound": 1.5 * 6676}
 plot.bars(
     known | ({"yours": mine} if mine else {}),
