@@ -172,7 +172,8 @@ print(usage.ru_utime + usage.ru_stime)
 
 
 # The real package that a face is made of, where there is one.
-FACES = {
+# The package behind each face; "" where there is none.
+REAL_PACKAGES = {
     "gpulab.cuda": "",
     "gpulab.cupy": "",
     "gpulab.triton": "triton",
@@ -184,7 +185,7 @@ FACES = {
 BRING_PYTORCH = ("gpulab.tile",)  # NVIDIA's package imports it by itself where it is installed
 
 
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", REAL_PACKAGES)
 def test_the_simulator_and_the_front_ends_are_usable_without_the_course(
     face: str, record_property: Callable[[str, object], None]
 ) -> None:
@@ -192,15 +193,15 @@ def test_the_simulator_and_the_front_ends_are_usable_without_the_course(
 
     Both times are processor time, measured next to each other. PyTorch alone costs more than that.
     """
-    if FACES[face]:
-        pytest.importorskip(FACES[face])
+    if REAL_PACKAGES[face]:
+        pytest.importorskip(REAL_PACKAGES[face])
     run = subprocess.run(
         [sys.executable, "-c", LOADED.format(face=face)],
         cwd=ROOT, env=os.environ | {"GPULAB_SIMULATE": "1"}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     names, seconds = run.stdout.splitlines()
     alone = subprocess.run(
-        [sys.executable, "-c", LOADED.format(face=", ".join(filter(None, ("numba", FACES[face]))))],
+        [sys.executable, "-c", LOADED.format(face=", ".join(filter(None, ("numba", REAL_PACKAGES[face]))))],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     record_property("processor seconds", seconds)
