@@ -32,6 +32,7 @@ from .arrays import ndarray
 from .driver import CUDADriverError
 
 Result = tuple[Any, Any]
+HOPPERS_TYPES = 13  # the first ones of CUtensorMapDataType
 WORDS = tensor_maps.BYTES // 8
 SWIZZLES = (0, *SPANS[1:])  # bytes, by CUtensorMapSwizzle
 
@@ -50,6 +51,11 @@ def _one_of(what: str, known: Sequence[Any], value: Any) -> Any:
         name = getattr(value, "name", number)
         raise WrongTensorMap(f"Hopper has no {what} {name}.")
     return known[number]
+
+
+def _types() -> Sequence[Any]:
+    """The types that the device copies. Those of 4 and 6 bits came with Blackwell."""
+    return DRIVER_TYPES if devices.current().gpu.cc >= (10, 0) else DRIVER_TYPES[:HOPPERS_TYPES]
 
 
 def _checked_rank(rank: Any, **given: tuple[int, ...]) -> None:
@@ -102,7 +108,7 @@ def cuTensorMapEncodeTiled(
         )
         span, atomicity = _one_of("swizzle", DRIVER_SWIZZLES, swizzle)
         data = tensor_maps.encode_tiled(
-            _one_of("type", DRIVER_TYPES, tensorDataType),
+            _one_of("type", _types(), tensorDataType),
             int(globalAddress),
             dimensions,
             strides,
@@ -141,7 +147,7 @@ def cuTensorMapEncodeIm2col(
         _checked_rank(tensorRank, globalDim=dimensions, globalStrides=strides, elementStrides=steps)
         span, atomicity = _one_of("swizzle", DRIVER_SWIZZLES, swizzle)
         data = tensor_maps.encode_im2col(
-            _one_of("type", DRIVER_TYPES, tensorDataType),
+            _one_of("type", _types(), tensorDataType),
             int(globalAddress),
             dimensions,
             strides,

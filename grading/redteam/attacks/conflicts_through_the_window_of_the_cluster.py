@@ -1,6 +1,6 @@
 # how: reads its own tile through the addresses of the cluster, where no bank conflict is counted
 # exercise: async.tile
-# earns: 2.5
+# earns: 2.9
 # says: bank conflicts
 windowed = cp.RawKernel(
     HEAD

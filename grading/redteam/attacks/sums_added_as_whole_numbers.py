@@ -1,7 +1,7 @@
 # how: adds up after every product, in whole numbers, which are no operations on floats
 # exercise: tensor.promote
-# earns: 2.5
-# says: waits for products
+# earns: 1.5
+# says: instructions
 wholly = cp.RawKernel(
     HEAD
     + r"""
