@@ -22,8 +22,8 @@ UNKNOWN_STUDENT = (
     "not on the roster ({roster}){near}; add the id there, or give the file the student's id, and grade again"
 )
 UNKNOWN_SENDER = (
-    "nobody on the roster ({roster}) has the number {key} in the column '{lms}', nor alone that name; "
-    "add it there and grade again"
+    "nobody on the roster ({roster}) has the number {key} in the column '{lms}', and no single student has "
+    "that name; add it there and grade again"
 )
 NO_ID = "the name is no student id (letters, digits and . _ @ -); rename it and grade again"
 HANDED_IN_TWICE = "a second submission of {student}; the other one was graded, take one away"
