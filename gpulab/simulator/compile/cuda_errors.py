@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from .kernel import CompileError
+from .kernel import CompileError, cure_of
 
 MOST = 3  # errors that are shown; what follows is mostly a consequence of the first
 
@@ -141,5 +141,4 @@ def _errors(log: str) -> tuple[LineError, ...]:
 
 def _cure(errors: tuple[LineError, ...]) -> str:
     """What to do about the first error that we know something about."""
-    cures = (cure for error in errors for pattern, cure in CURES if re.search(pattern, error.what))
-    return next(cures, "")
+    return next(filter(None, (cure_of(error.what, CURES) for error in errors)), "")

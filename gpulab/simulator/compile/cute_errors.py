@@ -16,7 +16,7 @@ from pathlib import Path
 from gpulab.foundation.errors import Message, speaking
 from gpulab.foundation.strict import uncontrolled
 
-from .kernel import CompileError
+from .kernel import CompileError, cure_of
 
 REFUSED = re.compile(r'error: ".*?"\("(?P<file>[^"]+)":(?P<line>\d+):\d+\): (?P<why>.+)')
 LACKING = re.compile(
@@ -87,14 +87,14 @@ def in_words(error: Exception, source: str = "") -> Exception:
     found = REFUSED.search(f"{uncontrolled(getattr(error, 'cause', None))}\n{said}")
     if found is not None:
         why, text = f"CuTe DSL refuses this: {found['why']}", _text(found["file"], int(found["line"]))
-        return CompileError(name, why, _cure(why), int(found["line"]), text)
+        return CompileError(name, why, cure_of(why, CURES), int(found["line"]), text)
     if (lacking := LACKING.search(said)) is not None:
         return _without_instruction(lacking["target"], lacking["file"], int(lacking["line"]), (file, source))
     shown = said.strip() or type(error).__name__
     text = _text(file, line)
     if line and not POINTS_AT.search(shown):
         shown = f"{type(error).__name__} in {name}, line {line}\n    {line} │ {text}\n{shown}"
-    shown = "\n".join(filter(None, [shown, _cure(f"{text}\n{said}")]))
+    shown = "\n".join(filter(None, [shown, cure_of(f"{text}\n{said}", CURES)]))
     speaking(error, shown)
     return error
 
@@ -119,7 +119,3 @@ def _place(error: Exception) -> tuple[str, int, str]:
 
 def _text(file: str, line: int) -> str:
     return linecache.getline(file, line).strip() if line else ""
-
-
-def _cure(said: str) -> str:
-    return next((cure for pattern, cure in CURES if re.search(pattern, said)), "")

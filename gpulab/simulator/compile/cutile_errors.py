@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from .kernel import cure_of
 
 CURES: tuple[tuple[str, str], ...] = (  # what the words contain, as a pattern, and what helps
     (
@@ -35,5 +35,4 @@ def in_words(error: BaseException) -> str:
     """cuTile's own words, and the cure behind them."""
     words = str(error).rstrip()
     reason = "" if words.startswith("\n") else words  # the line alone, where there is no reason
-    cure = next((cure for pattern, cure in CURES if re.search(pattern, reason)), "")
-    return "\n".join(filter(None, [words.strip("\n"), cure]))
+    return "\n".join(filter(None, [words.strip("\n"), cure_of(reason, CURES)]))

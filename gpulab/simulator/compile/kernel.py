@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,11 @@ from gpulab.foundation.errors import Message
 
 Capability = tuple[int, int]
 OF_A_TILE = "___NV_TILE_LAUNCH_META_DATA___"  # a variable in the PTX of cuTile, and in no other
+
+
+def cure_of(said: str, cures: Iterable[tuple[str, str]]) -> str:
+    """What helps against what a compiler said: the first cure whose pattern it contains, or nothing."""
+    return next((cure for pattern, cure in cures if re.search(pattern, said)), "")
 
 
 def extends_shared(ptx: str) -> bool:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.foundation.errors import Message
 from gpulab.simulator.hardware import GPU
+from gpulab.simulator.hardware.occupancy import LARGEST_CLUSTER
 
 if TYPE_CHECKING:
     from .launch import Dim3
 
 AXES = "xyz"
 FIRST_WITH_CLUSTERS = (9, 0)
-LARGEST_CLUSTER = 16  # blocks; more than 8 are not portable between GPUs
 
 
 class LaunchError(Message, ValueError):

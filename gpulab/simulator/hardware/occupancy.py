@@ -89,7 +89,8 @@ def occupancy(
     >>> occupancy("H100", threads_per_block=384, registers=168, cluster=4).active_clusters
     32
     """
-    cap = _limits(gpu_or_cc)
+    found = _found(gpu_or_cc)
+    cap = found.capability if isinstance(found, GPU) else found
     if threads_per_block < 1 or registers < 0 or shared_bytes < 0 or cluster < 1:
         raise ValueError(
             "occupancy needs at least 1 thread per block, 1 block per cluster and no negative registers or "
@@ -140,7 +141,7 @@ def occupancy(
         shared_per_block=shared,
         impossible=impossible,
         cluster=cluster,
-        active_clusters=_clusters(gpu_or_cc, blocks, cluster),
+        active_clusters=_clusters(found, blocks, cluster),
     )
 
 
@@ -155,15 +156,11 @@ def _no_cluster(cap: Capability, cluster: int) -> str:
     return ""
 
 
-def _clusters(gpu_or_cc: GPU | Capability | str | tuple[int, int], blocks: int, cluster: int) -> int | None:
+def _clusters(gpu: GPU | Capability, blocks: int, cluster: int) -> int | None:
     """Clusters that a GPU holds at once, `blocks` on each SM. How a product shares its TPCs among GPCs is not
     published: as evenly as may be is assumed. None without clusters, for a capability, or for a GPU whose
     GPCs are not known."""
-    if cluster == 1:
-        return None
-    named = isinstance(gpu_or_cc, str) and not re.fullmatch(r"\d+\.\d+", gpu_or_cc)
-    gpu = find(str(gpu_or_cc)) if named else gpu_or_cc
-    if not isinstance(gpu, GPU) or gpu.gpcs is None or gpu.tpcs is None:
+    if cluster == 1 or not isinstance(gpu, GPU) or gpu.gpcs is None or gpu.tpcs is None:
         return None
     gpcs, tpcs = int(gpu.gpcs), int(gpu.tpcs)
     few, larger = divmod(tpcs, gpcs)
@@ -194,13 +191,12 @@ def _impossible(
     return "; ".join(reasons)
 
 
-def _limits(gpu_or_cc: GPU | Capability | str | tuple[int, int]) -> Capability:
-    if isinstance(gpu_or_cc, Capability):
+def _found(gpu_or_cc: GPU | Capability | str | tuple[int, int]) -> GPU | Capability:
+    """The record that is meant."""
+    if isinstance(gpu_or_cc, GPU | Capability):
         return gpu_or_cc
-    if isinstance(gpu_or_cc, GPU):
-        return gpu_or_cc.capability
     if isinstance(gpu_or_cc, str) and not re.fullmatch(r"\d+\.\d+", gpu_or_cc):
-        return find(gpu_or_cc).capability
+        return find(gpu_or_cc)
     return capability(gpu_or_cc)
 
 

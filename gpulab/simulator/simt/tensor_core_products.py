@@ -150,7 +150,12 @@ def result_columns(m: int, n: int, blocks: int, stationary: bool = False) -> int
     """How many columns of Tensor Memory D takes in each block."""
     if stationary:
         return n * m // 128
-    return n // 2 if (m, blocks) == (128, 2) else n
+    return n // 2 if has_halves_apart(m, blocks) else n
+
+
+def has_halves_apart(m: int, blocks: int) -> bool:
+    """Whether the right half of the columns of D is in lanes of its own."""
+    return (m, blocks) == (128, 2)
 
 
 @cache

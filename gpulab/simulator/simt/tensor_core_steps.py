@@ -31,6 +31,7 @@ from .tensor_core_products import (
     decode,
     decode_scales,
     decode_shared_memory,
+    has_halves_apart,
     in_byte,
     itemsize,
     multiply_accumulate,
@@ -170,9 +171,9 @@ def _ask_for_product(run: Run, multiply: Multiply, row: int, lane: int) -> None:
         sign_a, sign_b = (-1.0 if negates else 1.0 for negates in product.negates)
         right = Operand(sign_b * np.concatenate([_shared(run, r, b) for r in rows]))
         if scales:
-            apart = (product.m, multiply.group) == (128, 2)  # then the halves of D's columns are, too
+            parts = 1 + has_halves_apart(product.m, multiply.group)
             factors = _scales(
-                run, rows[0], scales[1], product.n, product, multiply.step, product.scale_b, 1 + apart
+                run, rows[0], scales[1], product.n, product, multiply.step, product.scale_b, parts
             )
             right = right._replace(scales=factors)
         lanes, columns = result_places(product.m, product.n, multiply.group, multiply.stationary)
